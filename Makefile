@@ -1,9 +1,9 @@
-# Every target first installs the system packages that are missing (Config/bootstrap). Only Swift, make, git and python3
-# have to be there.
+# Every target first installs missing system packages (Config/bootstrap). Only Swift, make, git and python3 must already
+# be installed.
 
 PREFIX ?= /usr/local
 SWIFT ?= swift
-# Package.swift turns warnings into errors in this folder only, and knows it by PWD.
+# Package.swift turns warnings into errors only in this folder, which it recognizes by PWD.
 export PWD := $(CURDIR)
 # The acceptance scripts run in httpbin's virtual environment: it has brotli.
 PYTHON = .build/httpbin/bin/python
@@ -13,12 +13,13 @@ export BENCH_SECONDS ?= 3
 export BENCH_SIZES ?= 10,1000,100000
 # make fuzz: seconds for each parser.
 FUZZ_SECONDS ?= 60
-# With all tests running at once, tests time out on two cores, most of all under a sanitizer. Eight at a time are faster, too.
+# With all tests running at once, some time out on two cores, especially under a sanitizer. Eight at a time are also
+# faster.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # The leak check reports leaks even in `swift test` of an empty package.
 export ASAN_OPTIONS ?= detect_leaks=0
 # The virtual environments of the acceptance scripts.
-VENVS = httpbin openfeature portpicker importers websockets schemathesis pytest
+VENVS = httpbin openfeature portpicker importers websockets echo issuers schemathesis pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-thread test-address fuzz soak bench bench-peers bench-build docs lint install clean ready
@@ -55,11 +56,11 @@ ONE_THREAD := $(ONE_THREAD)|CassettesTests\.(?!LargeHARTests)|DioramaTests\.Pyth
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code
 	@Config/bootstrap test
-	@echo "make: running the tests under the thread sanitizer, but for these of single-threaded code: $(ONE_THREAD)"
+	@echo "make: running the tests under the thread sanitizer, without these of single-threaded code: $(ONE_THREAD)"
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" Config/unit-tests \
 		$(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(ONE_THREAD)'
 
-# All of them: every target uses unsafe pointers or C, or tests through one that does.
+# No target is skipped: each uses unsafe pointers or C, directly or through another target.
 test-address: ready ## Runs the unit tests under the address sanitizer
 	@Config/bootstrap test
 	@echo "make: running the tests under the address sanitizer"
@@ -124,11 +125,20 @@ lint: ready ## Checks formatting, wording, what tests link, and that a warning i
 	@$(SWIFT) package --ignore-lock dump-package | Config/lint-dependencies
 	@DIORAMA_WITHOUT_EMBEDDED_HOSTING=1 $(SWIFT) build -q --target DioramaTesting --scratch-path .build/core
 
-install: ready ## Installs the command diorama; PREFIX=/usr/local
+# The commit that `diorama version` prints: of the sources, or given where they are no git repository.
+COMMIT = $(or $(DIORAMA_COMMIT),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null),unknown)
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+install: ready ## Installs the command diorama, its manual page and completions; PREFIX=/usr/local
 	@echo "make: building diorama for release"
-	@$(SWIFT) build -c release --traits Controlled --product diorama --static-swift-stdlib -Xlinker -s
+	@DIORAMA_COMMIT=$(COMMIT) $(SWIFT) build -c release --traits Controlled --product diorama --static-swift-stdlib -Xlinker -s
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
 	@install -m 755 .build/release/diorama "$(DESTDIR)$(PREFIX)/bin/diorama"
+	@install -d $(addprefix "$(SHARE)"/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	@.build/release/diorama help --man >"$(SHARE)/man/man1/diorama.1"
+	@.build/release/diorama completion bash >"$(SHARE)/bash-completion/completions/diorama"
+	@.build/release/diorama completion zsh >"$(SHARE)/zsh/site-functions/_diorama"
+	@.build/release/diorama completion fish >"$(SHARE)/fish/vendor_completions.d/diorama.fish"
 	@echo "make: installed $(DESTDIR)$(PREFIX)/bin/diorama"
 
 clean: ## Removes everything that was built, and the virtual environments

@@ -54,6 +54,10 @@ let package = Package(
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(name: "CPosixSpawn"),
     .systemLibrary(name: "CEpoll"),
+    // What `diorama version` prints. A variable, since SwiftPM caches what a manifest reads from git.
+    .target(
+      name: "CBuild",
+      cSettings: [.define("DIORAMA_COMMIT", to: "\"\(Context.environment["DIORAMA_COMMIT"] ?? "unknown")\"")]),
 
     // Each target depends only on targets above it.
     .target(name: "Basics"),
@@ -111,7 +115,7 @@ let package = Package(
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
         "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
-        "CassetteConversion", "CassetteChecks", "Transforms",
+        "CassetteConversion", "CassetteChecks", "Transforms", "CBuild",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
@@ -205,7 +209,8 @@ let package = Package(
       dependencies: [
         "Basics", "TestSupport", "DioramaCommand", "ControlAPI", "EnvironmentConfiguration", "LaunchContract",
         "HTTPServer", "HTTPMessages", "Clinic", "ClinicBackend",
-      ]),
+      ],
+      exclude: ["WrongInputs.txt"]),
   ],
   swiftLanguageModes: [.v6]
 )
@@ -217,7 +222,7 @@ let isRootPackage = Context.environment["PWD"] == Context.packageDirectory
 let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .error)] : []
 
 // One loop, so that no target is left out. SwiftPM rejects settings on plugins and system libraries.
-for target in package.targets where [.regular, .executable, .test].contains(target.type) {
+for target in package.targets where [.regular, .executable, .test].contains(target.type) && target.name != "CBuild" {
   target.swiftSettings =
     (target.swiftSettings ?? []) + strictSettings + [
       // C types do not leak out of the module that imports them.

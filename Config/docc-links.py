@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copies a documentation catalogue, with its links as DocC wants them: docc-links.py CATALOGUE COPY
+"""Copies a documentation catalogue and converts its links to the form that DocC expects: docc-links.py CATALOGUE COPY
 
 In the sources, a link names a file, so that it works on GitHub. In the copy, a link to an article of the same catalogue is
 a `doc:` link, which DocC checks; one to the other catalogue is the path of its page; one to a file that has no

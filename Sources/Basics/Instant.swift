@@ -43,25 +43,44 @@ package enum RFC3339 {
   /// Formats an instant in UTC.
   ///
   /// - Parameters:
-  ///   - seconds: since 1970, ignoring leap seconds.
+  ///   - seconds: since 1970, ignoring leap seconds; clamped to the years 0000 to 9999.
   ///   - nanoseconds: 0 to 999,999,999.
   ///   - digits: the number of digits of the fraction, 1 to 9; nil for as few as needed: none, three, six or nine.
   /// - Returns: the text.
   package static func format(seconds: Int, nanoseconds: Int = 0, digits: Int? = nil) -> String {
-    let (days, second) = seconds.flooredDivision(by: 86_400)
+    let (days, second) = min(max(seconds, -62_167_219_200), 253_402_300_799).flooredDivision(by: 86_400)
     let (year, month, day) = civil(daysSince1970: days)
-    let time = [second / 3_600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
-    var fraction = ""
+    var count = 0
     if nanoseconds != 0 || digits != nil {
-      let needed = nanoseconds % 1_000_000 == 0 ? 3 : nanoseconds % 1_000 == 0 ? 6 : 9
-      fraction = "." + padded(nanoseconds, 9).prefix(digits ?? needed)
+      count = digits ?? (nanoseconds % 1_000_000 == 0 ? 3 : nanoseconds % 1_000 == 0 ? 6 : 9)
     }
-    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(time)\(fraction)Z"
-  }
-
-  private static func padded(_ number: Int, _ width: Int) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    return String(unsafeUninitializedCapacity: 40) { buffer in
+      var end = 0
+      func append(_ number: Int, _ width: Int, then separator: Unicode.Scalar?) {
+        var rest = number
+        for index in (end..<end + width).reversed() {
+          buffer[index] = UInt8(0x30 + rest % 10)
+          rest /= 10
+        }
+        end += width
+        guard let separator else { return }
+        buffer[end] = UInt8(ascii: separator)
+        end += 1
+      }
+      append(year, 4, then: "-")
+      append(month, 2, then: "-")
+      append(day, 2, then: "T")
+      append(second / 3_600, 2, then: ":")
+      append(second / 60 % 60, 2, then: ":")
+      append(second % 60, 2, then: count > 0 ? "." : "Z")
+      if count > 0 {
+        append(nanoseconds, 9, then: nil)
+        end += count - 9
+        buffer[end] = UInt8(ascii: "Z")
+        end += 1
+      }
+      return end
+    }
   }
 
   // MARK: The Gregorian calendar, with years starting in March, so the leap day is the last day of a year

@@ -189,8 +189,8 @@ extension JSON: Codable {
     guard decoder.codingPath.count <= Self.maximumDecodedDepth + Self.deepestPlace else {
       throw CodedError(
         .broken,
-        "\(JSON.place(Array(decoder.codingPath.prefix(Self.deepestPlace))))arrays and objects lie more than "
-          + "\(Self.maximumDecodedDepth) deep in each other")
+        "\(JSON.place(Array(decoder.codingPath.prefix(Self.deepestPlace))))arrays and objects are nested more than "
+          + "\(Self.maximumDecodedDepth) levels deep")
     }
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {

@@ -11,7 +11,7 @@
 /// }
 /// ```
 ///
-/// An index can be used for one value after the other, and keeps its memory.
+/// An index can be reused for one value after another, and keeps its memory.
 package struct JSONIndex {
   /// A value, or the name of a member, which precedes its value.
   struct Part {
@@ -154,6 +154,15 @@ package struct JSONIndex {
 
     /// The text of a string as UTF-8; nil for any other kind.
     package var utf8: [UInt8]? { text.map { JSONReader(bytes).utf8($0) } }
+
+    /// The text of a string, number or Boolean; nil for any other kind.
+    package var scalar: String? {
+      switch part.kind {
+      case .text: string
+      case .number, .yes, .no: String(decoding: bytes[part.range], as: UTF8.self)
+      default: nil
+      }
+    }
 
     private var text: JSONText? {
       part.kind == .text ? JSONText(range: part.range, length: part.length) : nil

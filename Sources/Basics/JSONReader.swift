@@ -183,7 +183,7 @@ package struct JSONReader {
   private mutating func begin(_ opening: UInt8, _ what: String) throws(CodedError) -> Progress {
     guard peek() == opening else { throw unexpected(what) }
     guard depth < JSON.maximumDepth else {
-      throw failure("arrays and objects lie more than \(JSON.maximumDepth) deep in each other", at: position)
+      throw failure("arrays and objects are nested more than \(JSON.maximumDepth) levels deep", at: position)
     }
     depth += 1
     position += 1

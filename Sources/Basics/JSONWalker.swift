@@ -49,6 +49,8 @@ package struct JSONWalker: Sendable {
   private static let deepest = 4096
 
   private let paths: [JSONPath]
+  /// The index of the path that selects strings and words only, without what is in a container; nil for none.
+  package let leaf: Int?
   private let isInLines: Bool
   private var levels: [Level] = []
   /// The state of each path at each level, level by level.
@@ -58,15 +60,17 @@ package struct JSONWalker: Sendable {
   /// The name so far, without its quotes.
   private var name: [UInt8] = []
   /// Whether the current string is a member's name.
-  private var isName = false
+  package private(set) var isName = false
   /// The index of the first path that selects the current value or one of its containers; nil for a name.
   package private(set) var match: Int?
 
   /// - Parameters:
   ///   - paths: the paths to follow, which must not count from the end.
+  ///   - leaf: a last path, which selects strings and words only, without what is in a container.
   ///   - isInLines: whether each line is a document, so that an invalid line does not affect the next.
-  package init(_ paths: [JSONPath], isInLines: Bool = false) {
-    self.paths = paths
+  package init(_ paths: [JSONPath], leaf: JSONPath? = nil, isInLines: Bool = false) {
+    self.paths = paths + (leaf.map { [$0] } ?? [])
+    self.leaf = leaf == nil ? nil : paths.count
     self.isInLines = isInLines
   }
 
@@ -173,7 +177,8 @@ package struct JSONWalker: Sendable {
       tooDeep += 1
       return
     }
-    let match = meant()
+    let found = meant()
+    let match = found == leaf ? nil : found
     let child = child
     let base = progress.count - paths.count
     // Plain loops, as in ``JSONPath/enter(_:_:)``.
@@ -198,6 +203,12 @@ package struct JSONWalker: Sendable {
     progress.removeAll(keepingCapacity: true)
     tooDeep = 0
   }
+
+  /// The name of the current member; nil in an array, and at the root.
+  package var memberName: String? { levels.last?.name }
+
+  /// A path that was given, for messages.
+  package func path(_ index: Int) -> JSONPath { paths[index] }
 
   /// The position of the current value in its container; nil at the root.
   private var child: JSONPath.Child? {

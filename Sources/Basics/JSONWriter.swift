@@ -91,7 +91,7 @@ extension JSON {
   }
 
   /// Appends a line break and the indentation of a level.
-  private static func newLine(_ level: Int, into output: inout [UInt8]) {
+  fileprivate static func newLine(_ level: Int, into output: inout [UInt8]) {
     output.append(0x0A)
     for _ in 0..<level * 2 { output.append(0x20) }
   }
@@ -124,5 +124,101 @@ extension JSON {
       output.append(contentsOf: bytes[runStart...])
     }
     output.append(UInt8(ascii: "\""))
+  }
+}
+
+/// Writes JSON text piece by piece, in the same layout as ``JSON/encode(into:style:level:)`` but without a tree: for
+/// large or frequent texts. Names of members are written as they are, without escapes.
+///
+/// ```swift
+/// var writer = JSONWriter(style: .compact)
+/// writer.object { $0.member("status", number: "200") }
+/// ```
+package struct JSONWriter {
+  /// The text so far.
+  package private(set) var output: [UInt8]
+  private let style: JSON.Style
+  private var level: Int
+  /// Whether the open array or object is still empty.
+  private var isEmpty = true
+
+  /// - Parameters:
+  ///   - output: the text to append to.
+  ///   - style: the layout.
+  ///   - level: for `.pretty`, the indentation level of the surrounding text.
+  ///   - capacity: how many bytes to allocate at first.
+  package init(_ output: [UInt8] = [], style: JSON.Style, level: Int = 0, capacity: Int = 0) {
+    self.output = output
+    self.output.reserveCapacity(capacity)
+    self.style = style
+    self.level = level
+  }
+
+  /// Writes an object; the closure writes its members.
+  package mutating func object(_ members: (inout JSONWriter) -> Void) {
+    container(UInt8(ascii: "{"), UInt8(ascii: "}"), members)
+  }
+
+  /// Writes an array; the closure writes each of its elements with ``element(_:)``.
+  package mutating func array(_ elements: (inout JSONWriter) -> Void) {
+    container(UInt8(ascii: "["), UInt8(ascii: "]"), elements)
+  }
+
+  /// Writes an element of an array; the closure writes its members.
+  package mutating func element(_ members: (inout JSONWriter) -> Void) {
+    separate()
+    object(members)
+  }
+
+  /// Writes a member; the closure writes its value.
+  package mutating func member(_ name: StaticString, _ value: (inout JSONWriter) -> Void) {
+    key(name)
+    value(&self)
+  }
+
+  /// Writes a member that is a string.
+  package mutating func member(_ name: StaticString, string: String) {
+    key(name)
+    JSON.encode(string, into: &output)
+  }
+
+  /// Writes a member that is a number, given as JSON.
+  package mutating func member(_ name: StaticString, number: String) {
+    key(name)
+    output.append(contentsOf: number.utf8)
+  }
+
+  /// Writes a member that is any value.
+  package mutating func member(_ name: StaticString, _ value: JSON) {
+    key(name)
+    value.encode(into: &output, style: style, level: level)
+  }
+
+  private mutating func container(_ opening: UInt8, _ closing: UInt8, _ content: (inout JSONWriter) -> Void) {
+    output.append(opening)
+    level += 1
+    isEmpty = true
+    content(&self)
+    level -= 1
+    if !isEmpty, style == .pretty { JSON.newLine(level, into: &output) }
+    output.append(closing)
+    isEmpty = false
+  }
+
+  /// Separates a member or element from the one before.
+  private mutating func separate() {
+    if !isEmpty { output.append(UInt8(ascii: ",")) }
+    if style == .pretty { JSON.newLine(level, into: &output) }
+    if style == .line, !isEmpty { output.append(0x20) }
+    isEmpty = false
+  }
+
+  private mutating func key(_ name: StaticString) {
+    separate()
+    output.append(UInt8(ascii: "\""))
+    name.withUTF8Buffer { output.append(contentsOf: $0) }
+    output.append(UInt8(ascii: "\""))
+    output.append(UInt8(ascii: ":"))
+    if style != .compact { output.append(0x20) }
   }
 }

@@ -69,7 +69,7 @@ package final class Monitor<Value>: Sendable {
     return isMet
   }
 
-  /// Waits until a condition holds, even if the task is cancelled: for what must be over before the caller continues.
+  /// Waits until a condition holds, even if the task is cancelled. Use it if the caller cannot continue before that.
   ///
   /// - Parameters:
   ///   - deadline: when to give up; nil to wait without a limit.

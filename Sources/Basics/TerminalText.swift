@@ -62,3 +62,9 @@ extension Unicode.Scalar {
 package func counted(_ count: Int, _ noun: String) -> String {
   count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
 }
+
+/// A list of alternatives: `a`, `a or b`, `a, b or c`.
+package func alternatives(_ words: [String]) -> String {
+  guard words.count > 1, let last = words.last else { return words.joined() }
+  return "\(words.dropLast().joined(separator: ", ")) or \(last)"
+}

@@ -2,7 +2,8 @@ import Basics
 import Foundation
 import HTTPMessages
 
-/// Requests at a constant rate, whatever the server does. A request's time is counted from when it was due.
+/// Sends requests at a constant rate, however slow the server is. A request's latency is measured from the time it was
+/// due.
 ///
 /// wrk sends the next request after the last response, so a slow response delays and hides the ones behind it.
 struct PacedLoad {
@@ -70,7 +71,7 @@ private struct Sender: @unchecked Sendable {
       // An overdue request is sent at once.
       while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
       let status = try connection.exchange("GET \(path) HTTP/1.1").status
-      guard status == 200 else { throw CodedError(.inputOutput, "an answer has status \(status)") }
+      guard status == 200 else { throw CodedError(.inputOutput, "a response has status \(status)") }
       times.append(PacedLoad.now() - due)
     }
     return times

@@ -12,7 +12,7 @@ enum Peer {
     let jars = FileManager.default.enumerator(at: environment, includingPropertiesForKeys: nil)
     let jar = jars?.compactMap { $0 as? URL }.first { $0.lastPathComponent.hasPrefix("wiremock-standalone-") }
     guard let jar else {
-      throw CodedError(.inputOutput, "WireMock is not there; run Config/venv importers in the package's folder first")
+      throw CodedError(.inputOutput, "WireMock is missing; run Config/venv importers in the package folder")
     }
     return try start("WireMock", words: folder.appendingPathExtension("log")) { port in
       [
@@ -26,7 +26,7 @@ enum Peer {
   static func mitmproxy(before origin: String, _ arguments: [String], words: URL) throws -> Server {
     let command = environment.appendingPathComponent("bin/mitmdump")
     guard FileManager.default.isExecutableFile(atPath: command.path) else {
-      throw CodedError(.inputOutput, "mitmdump is not there; run Config/venv importers in the package's folder first")
+      throw CodedError(.inputOutput, "mitmdump is missing; run Config/venv importers in the package folder")
     }
     return try start("mitmdump", words: words) { port in
       [
@@ -52,7 +52,7 @@ enum Peer {
     while (try? PlainConnection(port: port)) == nil {
       guard process.isRunning, .now < deadline else {
         process.terminate()
-        throw CodedError(.inputOutput, "\(name) does not come up: \(try String(contentsOf: words, encoding: .utf8))")
+        throw CodedError(.inputOutput, "\(name) did not start: \(try String(contentsOf: words, encoding: .utf8))")
       }
       usleep(20_000)
     }

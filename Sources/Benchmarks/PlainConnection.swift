@@ -49,7 +49,7 @@ final class PlainConnection {
     return try receive()
   }
 
-  /// Asks for a path and reads the body of the answer, which ends with the connection.
+  /// Requests a path and reads the body of the response, which ends with the connection.
   func readToEnd(_ path: String) throws -> [UInt8] {
     let request = Array("GET \(path) HTTP/1.0\r\nHost: 127.0.0.1:\(port)\r\n\r\n".utf8)
     guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
@@ -65,7 +65,7 @@ final class PlainConnection {
       bytes += buffer[..<count]
     }
     guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else {
-      throw CodedError(.inputOutput, "no answer of HTTP")
+      throw CodedError(.inputOutput, "the response is not HTTP")
     }
     return Array(bytes[end.upperBound...])
   }

@@ -117,7 +117,7 @@ final class Server {
       workers += line.split(separator: " ").last.flatMap { Int32($0) }.map { [$0] } ?? []
     }
     guard workers.count == 2 else {
-      throw CodedError(.inputOutput, "nginx does not start; is it installed? Config/bootstrap bench installs it")
+      throw CodedError(.inputOutput, "nginx did not start; install it with Config/bootstrap bench")
     }
     return Server(origin: "http://127.0.0.1:\(port)", workers: workers, process: process, input: nil)
   }
@@ -220,7 +220,7 @@ enum Readings {
   static func resources(of process: Int32) throws -> Resources {
     func entries(_ folder: String) throws -> Int {
       do { return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/\(folder)").count } catch {
-        throw CodedError(.inputOutput, "cannot look into /proc/\(process)/\(folder): has the process ended?")
+        throw CodedError(.inputOutput, "cannot read /proc/\(process)/\(folder): has the process ended?")
       }
     }
     return Resources(
@@ -236,7 +236,7 @@ enum Readings {
   }
 }
 
-/// A line about the machine, without which the figures mean nothing.
+/// A description of the machine, which is needed to interpret the figures.
 func machine() -> String {
   let information = (try? Readings.read("/proc/cpuinfo")) ?? ""
   let model = information.split(separator: "\n").first { $0.hasPrefix("model name") }?

@@ -41,7 +41,7 @@ struct Settings {
   init(environment: [String: String], arguments: [String]) throws {
     func positive(_ name: String, _ text: String) throws -> Int {
       guard let number = Int(text), number > 0 else {
-        throw CodedError(.inputOutput, "\(name) has to be a number above 0, not \"\(text)\"")
+        throw CodedError(.inputOutput, "\(name) must be a number above 0, not \"\(text)\"")
       }
       return number
     }

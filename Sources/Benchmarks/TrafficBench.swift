@@ -41,7 +41,7 @@ struct TrafficBench {
     )
     defer { mitmproxy.stop() }
     let medians = try Contest(
-      title: "replay of one plain answer", script: try Load.writeScript(cyclingThrough: 1, in: scratch),
+      title: "replay of one plain response", script: try Load.writeScript(cyclingThrough: 1, in: scratch),
       contestants: [
         .init(name: "nginx return", server: nginx), .init(name: "diorama", server: diorama),
         .init(name: "WireMock", server: wireMock), .init(name: "mitmproxy", server: mitmproxy),

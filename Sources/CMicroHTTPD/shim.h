@@ -97,11 +97,11 @@ struct diorama_head_check {
   int lengths, codings, hosts, is_host_valid;
 };
 
-// Of a byte: whether it may be in a token (RFC 9110, 5.6.2), and whether another reader could take it for the end of a
-// host or a port (RFC 9110, 7.2).
+// Flags of a byte: it may be in a token (RFC 9110, 5.6.2); another parser could take it for the end of a host or a port
+// (RFC 9110, 7.2).
 enum { DIORAMA_BYTE_OF_TOKEN = 1, DIORAMA_BYTE_NOT_OF_HOST = 2 };
 static const unsigned char diorama_byte_kinds[256] = {
-  // Up to the blank, none is of either; nor is DEL.
+  // Control characters, the space and DEL may be in neither a token nor a host.
   2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
   ['!'] = 1, ['"'] = 2, ['#'] = 3, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, [','] = 2,
   ['-'] = 1, ['.'] = 1, ['/'] = 2, ['0'] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ['<'] = 2, ['>'] = 2, ['?'] = 2, ['@'] = 2,
@@ -252,7 +252,7 @@ static inline int diorama_epoll_wait(int epoll, uint64_t *tokens, uint32_t *even
 }
 
 static const uint32_t diorama_epoll_in = EPOLLIN;
-// The peer has closed at least its direction; reported once per change.
+// The peer has closed at least its sending side; reported once per change.
 static const uint32_t diorama_epoll_peer_left = EPOLLRDHUP | EPOLLET;
 // These are reported even if not requested.
 static const uint32_t diorama_epoll_has_left = EPOLLRDHUP | EPOLLHUP | EPOLLERR;

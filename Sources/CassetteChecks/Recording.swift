@@ -29,7 +29,15 @@ package struct Recording {
     return Answer(
       status: response.status, headers: response.headers, body: try readBody(response.body),
       // A body that could not be decoded cannot be compared with a decoded one.
-      isWhole: !response.isBodyAsSent && !Answer.isEndless(response.headers["Content-Type"]))
+      isWhole: !response.isBodyAsSent && response.end == .whole && !Answer.isEndless(response.headers["Content-Type"]))
+  }
+
+  /// Whether one of these responses is an endless stream, by its type or because the app left it before its end.
+  package func isEndless(_ indices: [Int]) -> Bool {
+    indices.contains { index in
+      let response = interactions[index].response
+      return response.end == .open || Answer.isEndless(response.headers["Content-Type"])
+    }
   }
 
   package func requestBody(_ index: Int) throws -> [UInt8] { try readBody(interactions[index].request.body) }

@@ -12,8 +12,10 @@ package enum ImportFormat: String, Sendable, CaseIterable {
   case dvr
   /// VCR for Ruby (YAML or JSON).
   case vcr
-  /// vcrpy (YAML or JSON).
+  /// vcrpy (YAML or JSON), also as versions before 1.0 wrote it.
   case vcrpy
+  /// go-vcr (YAML).
+  case goVCR = "go-vcr"
 
   /// The name of the tool in its own spelling.
   package var title: String {
@@ -23,6 +25,7 @@ package enum ImportFormat: String, Sendable, CaseIterable {
     case .dvr: "DVR"
     case .vcr: "VCR"
     case .vcrpy: "vcrpy"
+    case .goVCR: "go-vcr"
     }
   }
 }
@@ -51,30 +54,34 @@ extension ForeignCassette {
   ///   - bytes: The whole file.
   ///   - name: The file name for errors.
   ///   - format: The format; nil to detect it by content.
+  ///   - isDone: Called now and then, on several threads, with a range of bytes that has been read.
   /// - Returns: The content of the file.
   /// - Throws: ``CodedError`` with the line and column, or the entry, that cannot be read.
   package static func read(
-    _ bytes: [UInt8], name: String, as format: ImportFormat? = nil
+    _ bytes: [UInt8], name: String, as format: ImportFormat? = nil,
+    isDone: @escaping @Sendable (Range<Int>) -> Void = { _ in }
   ) throws(CodedError) -> ForeignCassette {
     let format = if let format { format } else { try guess(bytes, name: name) }
     switch format {
-    case .har: return try HARImport.read(bytes, name: name)
+    case .har: return try HARImport.read(bytes, name: name, isDone: isDone)
     case .vinyl, .dvr:
       var file = VinylImport(format: format, name: name)
       return try file.read(json(withoutTrailingCommas(bytes), name: name))
-    case .vcr, .vcrpy:
-      var file = VCRImport(format: format, name: name)
-      return try file.read(yaml(bytes, name: name))
+    case .vcr, .vcrpy, .goVCR:
+      let value = try yaml(bytes, name: name)
+      var file = VCRImport(format: format == .vcrpy && VCRImport.isGoVCR(value) ? .goVCR : format, name: name)
+      return try file.read(value)
     }
   }
 
-  /// Detects the format by its characteristic parts.
+  /// Detects the format by its characteristic parts; go-vcr's files pass for vcrpy's here.
   static func guess(_ bytes: [UInt8], name: String) throws(CodedError) -> ImportFormat {
     switch JSONReader.firstByte(of: bytes) {
     case nil: throw CodedError(name: name, problem: "the file is empty", advice: "name another file")
     case UInt8(ascii: "["):
-      // Only Vinyl files have an array at the top level.
+      // Only Vinyl files, and those of vcrpy before 1.0, have an array at the top level.
       let value = try json(withoutTrailingCommas(bytes), name: name)
+      if value.array?.first?["request"]?["protocol"] != nil { return .vcrpy }
       let known = value.array?.isEmpty == true || value.array?.contains { $0["response"] != nil } == true
       if known, value.array?.contains(where: { $0["scope"] != nil }) != true { return .vinyl }
       throw unknown(bytes, value, name: name)
@@ -82,7 +89,7 @@ extension ForeignCassette {
     default:
       for line in bytes.split(separator: 0x0A).prefix(1000) {
         if line.starts(with: "http_interactions:".utf8) { return .vcr }
-        if line.starts(with: "interactions:".utf8) { return .vcrpy }
+        if line.starts(with: "interactions:".utf8) || line.starts(with: "- request: ".utf8) { return .vcrpy }
       }
       // The key may also come later or be written in another way, such as in quotation marks.
       if bytes.count > 1000, let root = try? YAMLReader.parse(bytes, name: name) {
@@ -112,8 +119,8 @@ extension ForeignCassette {
         advice: "make a HAR of it: mitmdump --no-server --rfile FILE --set hardump=FILE.har")
     }
     let looks = familiar.map { "; it looks like \($0.rawValue)" } ?? ""
-    let advice = familiar == .archive ? "unpack it first" : "name one of these, or say which it is with --from"
-    return CodedError(name: name, problem: "it is none of \(formats)\(looks)", advice: advice)
+    let advice = familiar == .archive ? "unpack it first" : "give the format with --from, or name another file"
+    return CodedError(name: name, problem: "not a recording in a known format (\(formats))\(looks)", advice: advice)
   }
 
   private static func json(_ bytes: [UInt8], name: String) throws(CodedError) -> JSON {

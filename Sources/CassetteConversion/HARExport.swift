@@ -33,36 +33,29 @@ package enum HARExport {
     HAR.creator.encode(into: &file, style: .pretty, level: 2)
     file += Array(",\n    \"pages\": [],\n    \"entries\": [\n".utf8)
     for (index, interaction) in interactions.enumerated() {
-      if index > 0 { file += Array(",\n".utf8) }
-      file += Array("      ".utf8)
-      entry(interaction, at: index, &losses).encode(into: &file, style: .pretty, level: 3)
+      var interaction = interaction
+      interaction.upstream = nil
+      note(interaction, at: index, &losses)
+      file += HAR.entry(
+        interaction, isFirst: index == 0,
+        hasBinaryBody: isAmbiguous(interaction.response.body, interaction.response.headers))
     }
     file += HAR.epilogue()
     return (file, losses.all)
   }
 
-  private static func entry(_ interaction: Interaction, at index: Int, _ losses: inout Losses) -> JSON {
-    var interaction = interaction
-    interaction.upstream = nil
+  private static func note(_ interaction: Interaction, at index: Int, _ losses: inout Losses) {
     if interaction.response.isBodyAsSent {
       losses.add(
         "its body could not be decoded: it is as it was on the wire, which only a field of ours says", at: index)
     }
     losses.stream(interaction.response, at: index)
-    var entry = HAR.encode(interaction)
-    if entry["request"]?["postData"]?["_diorama"] != nil {
+    if case .bytes(let bytes) = interaction.request.body, !HAR.isText(bytes) {
       losses.add("its request's body is no text: it is in Base64, which only a field of ours says", at: index)
     } else if isAmbiguous(interaction.request.body, interaction.request.headers) {
       losses.add(
         "its request's body is not in the charset that it names: readers may take it for other bytes", at: index)
     }
-    if case .bytes(let bytes) = interaction.response.body, entry["response"]?["content"]?["encoding"] == nil,
-      isAmbiguous(interaction.response.body, interaction.response.headers)
-    {
-      entry.update(["response", "content", "text"], to: .string(Base64.encode(bytes)))
-      entry.update(["response", "content", "encoding"], to: .string("base64"))
-    }
-    return entry
   }
 
   /// Whether other tools, which decode text by its charset, would misread the UTF-8 of this body.
@@ -89,22 +82,5 @@ extension Losses {
     if strings > 0 {
       add("\(strings == 1 ? "1 recorded string has" : "\(strings) recorded strings have") no place in \(format)")
     }
-  }
-}
-
-extension JSON {
-  /// Sets the member at a path of names. Does nothing if an object on the path is missing.
-  fileprivate mutating func update(_ path: ArraySlice<String>, to value: JSON) {
-    guard case .object(var members) = self, let name = path.first else { return }
-    let index = members.firstIndex { $0.key == name }
-    if path.count > 1 {
-      guard let index else { return }
-      members[index].value.update(path.dropFirst(), to: value)
-    } else if let index {
-      members[index].value = value
-    } else {
-      members.append(Member(name, value))
-    }
-    self = .object(members)
   }
 }

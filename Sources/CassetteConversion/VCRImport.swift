@@ -2,9 +2,9 @@ import Basics
 import Cassettes
 import HTTPMessages
 
-/// Imports cassettes of VCR (Ruby) and vcrpy (Python), in YAML or in JSON with the same structure.
+/// Imports cassettes of VCR (Ruby), vcrpy (Python) and go-vcr (Go), in YAML or in JSON with the same structure.
 ///
-/// Both formats list interactions with a request and a response. Headers have lists of values, and bodies are stored as
+/// All of them list interactions with a request and a response. Headers have lists of values, and bodies are stored as
 /// sent, including their content coding.
 struct VCRImport {
   let format: ImportFormat
@@ -16,12 +16,20 @@ struct VCRImport {
     self.name = name
   }
 
+  /// Whether a file with vcrpy's outer structure is go-vcr's, whose requests have `url` instead of `uri`.
+  static func isGoVCR(_ file: YAMLNode) -> Bool {
+    guard let request = file["interactions"]?.sequence?.first?["request"] else { return false }
+    return request["url"] != nil && request["uri"] == nil
+  }
+
   mutating func read(_ file: YAMLNode) throws(CodedError) -> ForeignCassette {
     let key = format == .vcr ? "http_interactions" : "interactions"
     let hasKey = file.mapping?.contains { $0.key == key } == true
     // A key without a value means that nothing was recorded.
     var list = hasKey ? [YAMLNode]() : nil
     if let node = file[key] { list = node.sequence }
+    // Before version 1.0, vcrpy wrote only the list.
+    if format == .vcrpy, let whole = file.sequence { list = whole }
     guard let list else {
       throw wrong("it is not a \(format.title) cassette, which has a list '\(key)'", file, at: nil)
     }
@@ -45,15 +53,23 @@ struct VCRImport {
   private mutating func exchange(_ node: YAMLNode, at place: Int) throws(CodedError) -> ForeignInteraction {
     let request = try mapping("request", of: node, "", at: place)
     let response = try mapping("response", of: node, "", at: place)
-    unknown(in: node, but: ["request", "response", "recorded_at"], "", at: place)
-    unknown(in: request, but: ["method", "uri", "body", "headers"], "request.", at: place)
+    unknown(in: node, but: ["request", "response", "recorded_at", "id"], "", at: place)
+    // go-vcr repeats parts of the URL, of the headers and of the form.
+    let repeated = [
+      "proto", "proto_major", "proto_minor", "content_length", "transfer_encoding", "host", "remote_addr",
+      "request_uri", "form",
+    ]
     unknown(
-      in: response, but: ["status", "headers", "body", "http_version", "status_code", "content"], "response.", at: place
-    )
+      in: request, but: ["method", "uri", "body", "headers", "url", "protocol", "port", "path"] + repeated, "request.",
+      at: place)
+    unknown(
+      in: response,
+      but: ["status", "headers", "body", "http_version", "status_code", "content", "code", "uncompressed"] + repeated,
+      "response.", at: place)
     let (code, reason) = try status(response, at: place)
     var exchange = ForeignInteraction(
       method: try text("method", of: request, "request.", at: place).uppercased(),
-      url: try text("uri", of: request, "request.", at: place), status: code)
+      url: try url(of: request, at: place), status: code)
     exchange.reason = reason
     exchange.requestHeaders = headers(request["headers"], "request", at: place)
     exchange.requestBody = try body(request["body"], "request.body", at: place)
@@ -61,7 +77,7 @@ struct VCRImport {
     // Some versions of vcrpy stored the bodies of httpx decoded, in a separate member.
     exchange.responseBody = try body(response["body"] ?? response["content"], "response.body", at: place)
     exchange.isDecoded = response["body"] == nil && response["content"] != nil
-    if let version = response["http_version"]?.text, !["1.1", "HTTP/1.1"].contains(version) {
+    if let version = (response["http_version"] ?? response["proto"])?.text, !["1.1", "HTTP/1.1"].contains(version) {
       losses.add("HTTP version \(version.shortened(20)): it is replayed over HTTP/1.1", at: place)
     }
     if let text = node["recorded_at"]?.text {
@@ -74,8 +90,24 @@ struct VCRImport {
     return exchange
   }
 
+  private func url(of request: YAMLNode, at place: Int) throws(CodedError) -> String {
+    guard let scheme = request["protocol"]?.text else {
+      return try text(request["url"] == nil ? "uri" : "url", of: request, "request.", at: place)
+    }
+    let port = request["port"]?.text.map { ["http80", "https443"].contains(scheme + $0) ? "" : ":\($0)" } ?? ""
+    let path = try text("path", of: request, "request.", at: place)
+    return "\(scheme)://\(try text("host", of: request, "request.", at: place))\(port)\(path)"
+  }
+
   private func status(_ response: YAMLNode, at place: Int) throws(CodedError) -> (Int, String) {
     let status = response["status"]
+    if let code = response["code"] {
+      guard let number = code.text.flatMap({ Int($0) }) else {
+        throw wrong("response.code is not a whole number", code, at: place)
+      }
+      // go-vcr writes `200 OK`.
+      return (number, status?.text.map { String($0.drop { $0 != " " }.dropFirst()) } ?? "")
+    }
     guard let node = status?["code"] ?? response["status_code"] ?? status else {
       throw wrong("response.status is missing", response, at: place)
     }
@@ -85,11 +117,17 @@ struct VCRImport {
     return (code, status?["message"]?.text ?? "")
   }
 
-  /// Reads `{Name: [values]}`. Older files have a single value instead of a list, or a list of pairs.
+  /// Reads `{Name: [values]}`. Older files have a single value instead of a list, a list of pairs, or a list of lines.
   private mutating func headers(_ node: YAMLNode?, _ message: String, at place: Int) -> [Headers.Field] {
     guard let node else { return [] }
-    if let pairs = node.sequence {
-      return pairs.compactMap { pair in
+    if let elements = node.sequence {
+      // A set of pairs, in YAML of vcrpy before 1.0, is the single argument of its constructor.
+      let pairs = elements.count == 1 && elements[0].sequence?.first?.sequence != nil ? elements[0].sequence : elements
+      return (pairs ?? []).compactMap { pair in
+        if let line = pair.text, let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) {
+          let value = line[colon...].dropFirst().trimmingPrefix { $0.isWhitespace }
+          return Headers.Field(String(line[..<colon]), String(value.prefix { !$0.isNewline }))
+        }
         guard let pair = pair.sequence, pair.count == 2, let name = pair[0].text, let value = pair[1].text else {
           losses.add("a \(message) header is no pair of texts and is left out", at: place)
           return nil
@@ -160,7 +198,7 @@ struct VCRImport {
   }
 
   private func isEmpty(_ node: YAMLNode) -> Bool {
-    node.isNull || node.mapping?.isEmpty == true || node.sequence?.isEmpty == true
+    node.isNull || node.text == "" || node.mapping?.isEmpty == true || node.sequence?.isEmpty == true
   }
 
   private func wrong(_ problem: String, _ node: YAMLNode, at place: Int?) -> CodedError {

@@ -120,15 +120,27 @@ struct MessageEnds: Sendable {
 /// Records when the parts of a body arrive, in bounded memory.
 ///
 /// In a stream of messages, each message is a part, and so is a fragment that arrived on its own. In any other body,
-/// the bytes that arrived within 50 ms are a part; they are kept only if there was a pause of at least that long.
+/// the bytes that arrived within 50 ms are a part; they are kept only if there was a pause of at least that long between
+/// two of them.
 package struct PartMeter: Sendable {
   /// The length in milliseconds of a part of a plain body.
-  static let grain = 50
+  package static let grain = 50
   /// The maximum number of parts; above it, neighbors are merged.
   static let limit = 65_536
 
+  private struct Measured {
+    var part: BodyPart
+    /// The number of line breaks, each CR and each LF, in the body up to its end.
+    var line: Int
+    /// The number of bytes from the last of them to its end.
+    var column: Int
+  }
+
   private var messageEnds: MessageEnds?
-  private var all: [BodyPart] = []
+  private var all: [Measured] = []
+  /// Where the bytes so far end.
+  private var line = 0
+  private var column = 0
   /// Whether the last part ends with a complete message.
   private var isWhole = true
   private var lastChunk = 0
@@ -140,7 +152,7 @@ package struct PartMeter: Sendable {
   }
 
   /// The parts of a stream, or of a body with pauses; otherwise empty.
-  package var parts: [BodyPart] { messageEnds != nil || hasPause ? all : [] }
+  package var parts: [BodyPart] { messageEnds != nil || hasPause ? all.map(\.part) : [] }
 
   /// Records the arrival of bytes.
   ///
@@ -149,38 +161,86 @@ package struct PartMeter: Sendable {
   ///   - milliseconds: the time since the response head; never decreasing.
   package mutating func add(_ chunk: [UInt8], at milliseconds: Int) {
     guard !chunk.isEmpty else { return }
-    if milliseconds - lastChunk >= Self.grain { hasPause = true }
+    // A body that arrives late, but in one piece, has no pause.
+    if !all.isEmpty, milliseconds - lastChunk >= Self.grain { hasPause = true }
     lastChunk = milliseconds
     var start = 0
     for end in messageEnds?.ends(in: chunk) ?? [] {
-      add(end - start, at: milliseconds, isWhole: true)
+      add(chunk[start..<end], at: milliseconds, isWhole: true)
       start = end
     }
-    if start < chunk.count { add(chunk.count - start, at: milliseconds, isWhole: false) }
+    if start < chunk.count { add(chunk[start...], at: milliseconds, isWhole: false) }
     if all.count > Self.limit { coarsen() }
   }
 
-  private mutating func add(_ count: Int, at milliseconds: Int, isWhole: Bool) {
+  private mutating func add(_ bytes: ArraySlice<UInt8>, at milliseconds: Int, isWhole: Bool) {
+    column += bytes.count
+    for (index, byte) in zip(bytes.indices, bytes) where Self.isBreak(byte) {
+      line += 1
+      column = bytes.endIndex - index - 1
+    }
     let grain = messageEnds == nil ? Self.grain : 1
-    if let last = all.last, !self.isWhole, milliseconds - last.milliseconds < grain {
-      all[all.count - 1].count += count
+    if let last = all.last?.part, !self.isWhole, milliseconds - last.milliseconds < grain {
+      all[all.count - 1] = Measured(
+        part: BodyPart(milliseconds: last.milliseconds, count: last.count + bytes.count), line: line, column: column)
     } else {
-      all.append(BodyPart(milliseconds: milliseconds, count: count))
+      all.append(
+        Measured(
+          part: BodyPart(milliseconds: milliseconds, count: bytes.count), line: line, column: column))
     }
     self.isWhole = isWhole
   }
 
+  private static func isBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+
   /// Merges neighbors: single messages do not matter in a stream this long.
   private mutating func coarsen() {
-    var coarse: [BodyPart] = []
+    var coarse: [Measured] = []
     coarse.reserveCapacity(all.count / 2 + 1)
     var index = 0
     while index + 1 < all.count {
       // Complete when the later part has arrived.
-      coarse.append(BodyPart(milliseconds: all[index + 1].milliseconds, count: all[index].count + all[index + 1].count))
+      var later = all[index + 1]
+      later.part.count += all[index].part.count
+      coarse.append(later)
       index += 2
     }
     if index < all.count { coarse.append(all[index]) }
     all = coarse
+  }
+
+  /// The parts with their lengths in a body that redaction has changed.
+  ///
+  /// A part that ended some bytes after a line break ends as many bytes after the same line break there. If redaction
+  /// has changed the number of lines, the lengths are those of the received parts.
+  ///
+  /// - Parameter next: returns the next bytes of the changed body; empty at its end.
+  /// - Returns: the parts; their lengths add up to the changed body's, unless the number of lines differs.
+  package func parts(in next: () throws -> [UInt8]) rethrows -> [BodyPart] {
+    guard !parts.isEmpty else { return [] }
+    var ends: [Int] = []
+    var (start, position, breaks) = (0, 0, 0)
+    func endParts(inLineUntil end: Int) {
+      while ends.count < all.count, all[ends.count].line == breaks {
+        ends.append(min(start + all[ends.count].column, end))
+      }
+    }
+    while case let bytes = try next(), !bytes.isEmpty {
+      for byte in bytes {
+        if Self.isBreak(byte) {
+          endParts(inLineUntil: position)
+          breaks += 1
+          start = position + 1
+        }
+        position += 1
+      }
+    }
+    endParts(inLineUntil: position)
+    guard breaks == line, ends.count == all.count else { return parts }
+    ends[ends.count - 1] = position
+    return ends.indices.compactMap { index in
+      let count = ends[index] - (index == 0 ? 0 : ends[index - 1])
+      return count > 0 ? BodyPart(milliseconds: all[index].part.milliseconds, count: count) : nil
+    }
   }
 }

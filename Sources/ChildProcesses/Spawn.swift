@@ -142,6 +142,11 @@ package struct Spawn {
     throw failure(program, code, isFound: false)
   }
 
+  private static func isFolder(_ program: String) -> Bool {
+    var status = stat()
+    return program.contains("/") && stat(program, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
   // `isFound`: whether the file is known to exist.
   private static func failure(_ program: [UInt8], _ code: Int32, isFound: Bool) -> NotStarted {
     let program = String(decoding: program, as: UTF8.self)
@@ -149,6 +154,7 @@ package struct Spawn {
       switch code {
       case ENOENT where isFound: "the interpreter in its first line (after #!) is missing"
       case ENOENT: program.contains("/") ? "check the path" : "check its spelling and PATH"
+      case EACCES where isFolder(program): "it is a folder; give a program"
       case EACCES: "make it executable (chmod +x)"
       case ENOEXEC: "it is not a program; add a first line such as #!/bin/sh"
       default: "fix that and run it again"
@@ -186,7 +192,7 @@ private func withCStrings<Result>(
   pointers.append(nil)
   defer { for pointer in pointers { free(pointer) } }
   return pointers.withUnsafeMutableBufferPointer { buffer in
-    // Never empty: it contains the null pointer.
+    // Never empty, because it contains the null pointer.
     body(buffer.baseAddress.unsafelyUnwrapped)
   }
 }
@@ -246,7 +252,25 @@ package enum InheritedVariables {
     Array(UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:)))
   }
 
-  /// Variables that exempt this machine from an inherited proxy, which an app would otherwise ask for the endpoints.
+  /// Variables that tell a program to use a proxy, also for `https`: the proxy refuses such requests, which would
+  /// otherwise bypass it unnoticed.
+  ///
+  /// - Parameters:
+  ///   - proxy: its URL.
+  ///   - includesThisMachine: whether requests to this machine use it, too.
+  /// - Returns: the variables in lower and upper case; programs disagree about which they read.
+  package static func proxy(_ proxy: String, includesThisMachine: Bool) -> [String: String] {
+    let exceptions = includesThisMachine ? "" : "127.0.0.1,localhost,::1"
+    var variables: [String: String] = [:]
+    for (name, value) in [("http_proxy", proxy), ("https_proxy", proxy), ("no_proxy", exceptions)] {
+      variables[name] = value
+      variables[name.uppercased()] = value
+    }
+    return variables
+  }
+
+  /// Variables that exempt this machine from an inherited proxy, through which an app would otherwise request the
+  /// endpoints.
   package static func proxyExceptions(_ inherited: [String: String]) -> [String: String] {
     let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
     guard names.contains(where: { !(inherited[$0] ?? "").isEmpty }) else { return [:] }

@@ -1,10 +1,10 @@
 package import LaunchContract
 
-/// `control.json` in the state folder, mode 0600: how a program finds the daemon.
+/// `control.json` in the state folder, with mode 0600, through which programs find the daemon.
 package struct ControlFile: Codable, Sendable, Equatable {
-  /// Such as `http://127.0.0.1:12345`.
+  /// The URL of the control API, such as `http://127.0.0.1:12345`.
   package var control: String
-  /// Absolute path of the Unix socket.
+  /// The absolute path of the Unix socket.
   package var socket: String
   package var token: Secret
   package var pid: Int32
@@ -17,11 +17,11 @@ package struct ControlFile: Codable, Sendable, Equatable {
   }
 }
 
-/// The one line that `diorama serve` prints when it is ready.
+/// The line that `diorama serve` prints when it is ready.
 package struct ReadyLine: Codable, Sendable {
   package var control: String
   package var socket: String
-  /// Where the token is: `control.json`.
+  /// The path of the file with the token, `control.json`.
   package var tokenFile: String
   package var pid: Int32
 
@@ -33,7 +33,7 @@ package struct ReadyLine: Codable, Sendable {
   }
 }
 
-/// The answer of `GET /v1/health`, for which no token is needed.
+/// The response to `GET /v1/health`, which requires no token.
 package struct Health: Codable, Sendable {
   /// `ok`.
   package var status: String
@@ -53,12 +53,12 @@ package struct ProblemDocument: Codable, Sendable {
   package var type: String
   package var title: String
   package var status: Int
-  /// What, where, and what to do next.
+  /// What happened, where, and what to do next.
   package var detail: String
-  /// The kind of trouble, in a word; nil where the status says it all.
+  /// The kind of error; nil if the status is enough.
   ///
-  /// `usage`, `broken`, `noCassette`, `noUpstream`, `cannotWrite`, `inputOutput` or `unanswered`: the command's exit
-  /// status follows from it.
+  /// One of `usage`, `broken`, `noCassette`, `noUpstream`, `cannotWrite`, `inputOutput` and `unanswered`. It determines
+  /// the exit status of the command.
   package var kind: String?
 
   package init(type: String = "about:blank", title: String, status: Int, detail: String, kind: String? = nil) {

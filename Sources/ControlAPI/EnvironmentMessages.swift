@@ -2,15 +2,15 @@ package import Basics
 package import EnvironmentConfiguration
 package import LaunchContract
 
-/// The answer of `POST /v1/environments` (201) and of `GET /v1/environments/{id}`.
+/// The response to `POST /v1/environments` (201) and `GET /v1/environments/{id}`.
 package struct ProvisionedEnvironment: Codable, Sendable {
-  /// The launch contract in the forms in which it is handed over.
+  /// The launch contract as arguments, as variables, and as a document.
   package struct Contract: Codable, Sendable {
-    /// What belongs to the command line: toggles and defaults as pairs. Never a secret.
+    /// Arguments for the command line: toggles and defaults as `-key value` pairs. They contain no secrets.
     package var arguments: [String]
-    /// Variables: `DIORAMA_CONTRACT` and those for programs in any language.
+    /// Environment variables: `DIORAMA_CONTRACT`, and those for programs in any language.
     package var environment: [String: String]
-    /// The document itself; without secrets, which are in the file that `DIORAMA_CONTRACT` names.
+    /// The document without its secrets, which are in the file that `DIORAMA_CONTRACT` names.
     package var document: LaunchContract?
 
     package init(arguments: [String], environment: [String: String], document: LaunchContract?) {
@@ -25,7 +25,7 @@ package struct ProvisionedEnvironment: Codable, Sendable {
   /// `ready` or `ending`.
   package var state: String
   package var mode: String
-  /// Absolute path of the HAR.
+  /// The absolute path of the HAR.
   package var cassette: String?
   /// The main port.
   package var port: Int
@@ -36,9 +36,9 @@ package struct ProvisionedEnvironment: Codable, Sendable {
   package var owner: Owner?
   /// RFC 3339.
   package var createdAt: String
-  /// RFC 3339: when it ends by itself; nil where only its owner's end does.
+  /// When it expires, in RFC 3339; nil if it ends only with its owner.
   package var endsAt: String?
-  /// Lines for the user about what provisioning found.
+  /// Messages for the user from provisioning, one line each.
   package var notes: [String]
   /// Nil in lists.
   package var contract: Contract?
@@ -63,27 +63,27 @@ package struct ProvisionedEnvironment: Codable, Sendable {
   }
 }
 
-/// The answer of `GET /v1/environments`.
+/// The response to `GET /v1/environments`.
 package struct EnvironmentList: Codable, Sendable {
   package var environments: [ProvisionedEnvironment]
 
   package init(environments: [ProvisionedEnvironment]) { self.environments = environments }
 }
 
-/// The body of `PATCH /v1/environments/{id}`, a merge patch (RFC 7396); the answer is ``Revision``.
+/// The body of `PATCH /v1/environments/{id}`, a merge patch (RFC 7396). The response is a ``Revision``.
 package struct EnvironmentPatch: Codable, Sendable {
-  /// `null` takes a toggle away, an object is merged.
+  /// `null` removes a toggle, and an object is merged into the old one.
   package var toggles: [String: JSON]?
   package var values: [String: JSON]?
   package var clock: EnvironmentConfiguration.Clock?
   package var mode: String?
-  /// How long apps may take to apply it; 30 where it is left out.
+  /// How long apps may take to apply the change, in seconds; nil for 30.
   package var timeoutSeconds: Double?
 
   package init() {}
 }
 
-/// The number of a change, once every app that follows has applied it.
+/// The number of a change that every following app has applied.
 package struct Revision: Codable, Sendable {
   package var revision: Int
 
@@ -92,21 +92,21 @@ package struct Revision: Codable, Sendable {
 
 /// The body of `POST /v1/environments/{id}/clock`: exactly one of `advance` and `set`.
 package struct ClockMoveRequest: Codable, Sendable {
-  /// Seconds.
+  /// The number of seconds.
   package var advance: Double?
   /// RFC 3339.
   package var set: String?
-  /// How many sleepers are to be registered first.
+  /// How many sleepers must be registered first.
   package var sleepers: Int?
-  /// How long all of it may take; 30 where it is left out.
+  /// The time limit for all of it, in seconds; nil for 30.
   package var timeoutSeconds: Double?
 
   package init() {}
 }
 
-/// What a move came to.
+/// The result of a clock move.
 package struct ClockMoveAnswer: Codable, Sendable {
-  /// RFC 3339: what the app's clock shows.
+  /// The time of the app's clock, in RFC 3339.
   package var now: String
   package var revision: Int
   /// How many sleepers woke.
@@ -119,7 +119,7 @@ package struct ClockMoveAnswer: Codable, Sendable {
   }
 }
 
-/// The answer of `GET /v1/environments/{id}/journal?after=N`.
+/// The response to `GET /v1/environments/{id}/journal?after=N`.
 package struct JournalPage: Codable, Sendable {
   package struct Entry: Codable, Sendable, Equatable {
     /// From 1, without gaps.
@@ -151,9 +151,9 @@ package struct JournalPage: Codable, Sendable {
   }
 
   package var entries: [Entry]
-  /// The number of the last entry in this page; ask with `after` of it for what follows.
+  /// The number of the last entry in this page. Pass it as `after` to get the next page.
   package var last: Int
-  /// Whether there is more already.
+  /// Whether more entries are available.
   package var more: Bool
 
   package init(entries: [Entry], last: Int, more: Bool) {

@@ -1,14 +1,14 @@
 /// The body of `POST /v1/ports`.
 package struct PortsRequest: Codable, Sendable, Equatable {
-  /// How many; by default as many as there are names, else one.
+  /// The number of ports; nil for the number of names, or 1.
   package var count: Int?
-  /// What each is for; as many as `count` where both are given.
+  /// A name for each port. If `count` is set too, there must be as many.
   package var names: [String]?
-  /// Whose end frees them.
+  /// The process that owns the ports. They are released when it ends.
   package var owner: Owner?
-  /// They come back after so many seconds; 3600 where no owner is given.
+  /// The seconds after which the ports are released; nil for 3600, or for no limit if there is an owner.
   package var ttlSeconds: Double?
-  /// Whether a silent socket keeps others out; true where it is left out.
+  /// Whether a silent socket keeps the port from other programs; nil for true.
   package var hold: Bool?
 
   package init(
@@ -22,17 +22,17 @@ package struct PortsRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// The answer of `POST /v1/ports` (201) and of `GET /v1/ports`.
+/// The response to `POST /v1/ports` (201) and `GET /v1/ports`.
 package struct PortList: Codable, Sendable {
   package struct Lease: Codable, Sendable, Equatable {
     package var port: Int
     package var name: String?
     package var owner: Owner?
-    /// RFC 3339; nil in the answer of `POST`.
+    /// When it was leased, in RFC 3339; nil in the response to `POST`.
     package var since: String?
-    /// RFC 3339: when it comes back by itself.
+    /// When the lease expires, in RFC 3339.
     package var endsAt: String?
-    /// The environment whose port it is.
+    /// The environment that the port belongs to.
     package var environment: String?
     package var hold: Bool?
 

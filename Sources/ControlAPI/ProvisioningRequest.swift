@@ -13,7 +13,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   package var configuration: EnvironmentConfiguration
   /// The environment ends when this process does.
   package var owner: Owner?
-  /// The environment ends after this many seconds; 3600 where no owner is given.
+  /// The seconds after which the environment ends; nil for 3600, or for no limit if there is an owner.
   package var ttlSeconds: Double?
 
   package init(_ configuration: EnvironmentConfiguration = EnvironmentConfiguration()) {
@@ -23,8 +23,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   /// A request that does not depend on the process that sends it.
   ///
   /// - Parameters:
-  ///   - configuration: the environment. The path of its cassette becomes absolute and loses `..`.
-  ///   - isContinuousIntegration: whether `CI` is set; mode `once` becomes `replay` then.
+  ///   - configuration: the environment. The cassette's path is made absolute, and `..` in it is resolved.
+  ///   - isContinuousIntegration: whether `CI` is set. If so, mode `once` becomes `replay`.
   package init(_ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool) {
     self.init(configuration)
     if isContinuousIntegration, configuration.mode ?? "once" == "once" { self.configuration.mode = "replay" }
@@ -66,7 +66,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A process, by its id; the daemon looks up when it started, since ids recur.
+/// A process, by its id. The daemon looks up its start time, because ids are reused.
 package struct Owner: Codable, Sendable, Equatable {
   package var pid: Int32
 

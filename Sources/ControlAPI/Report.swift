@@ -1,8 +1,8 @@
 package import Basics
-import EnvironmentConfiguration
+package import EnvironmentConfiguration
 import Foundation
 
-/// The summary of an environment's journal. Its JSON is described in INTERFACE.md, "Report".
+/// The summary of an environment's journal. `/openapi.json` describes its JSON.
 package struct Report: Codable, Sendable {
   package struct Environment: Codable, Sendable {
     package var id: String
@@ -18,7 +18,7 @@ package struct Report: Codable, Sendable {
     package var kind: String
     /// RFC 3339; nil for a system clock.
     package var start: String?
-    /// RFC 3339: what the environment's clock showed at the end.
+    /// The time of the environment's clock at the end, in RFC 3339.
     package var now: String
 
     package init(kind: String, start: String?, now: String) {
@@ -37,7 +37,7 @@ package struct Report: Codable, Sendable {
     package var unmatched = 0
     /// Requests that an upstream did not answer, or not completely.
     package var failed = 0
-    /// Requests that the app itself broke off, during its upload or before it had the whole answer; nil for none.
+    /// Requests that the app cancelled, during its upload or before it had the complete response; nil for none.
     package var left: Int?
 
     package init() {}
@@ -61,29 +61,78 @@ package struct Report: Codable, Sendable {
     }
   }
 
+  /// Why a request missed, and what to do.
+  package struct Fix: Codable, Sendable {
+    package struct Cause: Codable, Sendable {
+      /// What differs, as in `nearest.differences`.
+      package var location: String
+      /// `instant`, `uuid`, `nonce`, `counter`, `signature`, `redacted`, `partOrder`, `notation`, `order`, `exhausted`,
+      /// or `other` if the app asked for something else.
+      package var kind: String
+
+      package init(location: String, kind: String) {
+        self.location = location
+        self.kind = kind
+      }
+    }
+
+    /// The index of the interaction that the request was compared with; nil if none is similar.
+    package var interaction: Int?
+    package var causes: [Cause]
+    /// What to do, in one line.
+    package var advice: String
+    /// The entry for `matching.rules` in `diorama.json` that makes the request match; nil if none does.
+    package var rule: MatchingRules.Rule?
+    /// The `redaction` in `diorama.json` that makes the request match in place of the rule; nil if none does.
+    package var redaction: RedactionRules?
+    /// Whether mode `extend` records the request so that the next replay has it.
+    package var isRecordable: Bool
+
+    package init(
+      interaction: Int?, causes: [Cause], advice: String, rule: MatchingRules.Rule? = nil,
+      redaction: RedactionRules? = nil, isRecordable: Bool
+    ) {
+      self.interaction = interaction
+      self.causes = causes
+      self.advice = advice
+      self.rule = rule
+      self.redaction = redaction
+      self.isRecordable = isRecordable
+    }
+
+    /// A `diorama.json` with the setting that makes the request match; nil if none does.
+    package var setting: JSON? {
+      redaction.map { .object(["redaction": $0.document]) }
+        ?? rule.map { .object(["matching": .object(["rules": .array([$0.document])])]) }
+    }
+  }
+
   /// A request that nothing answered.
   package struct Unmatched: Codable, Sendable {
     package var method: String
     package var url: String
     package var nearest: [Nearest]
+    /// Why it missed; nil if it was refused, and in mode `mock`.
+    package var fix: Fix?
     /// Why the request was refused without being matched, such as an undeclared host, and what to do; nil for a miss.
     package var refusal: String?
 
-    package init(method: String, url: String, nearest: [Nearest], refusal: String? = nil) {
+    package init(method: String, url: String, nearest: [Nearest], fix: Fix? = nil, refusal: String? = nil) {
       self.method = method
       self.url = url
       self.nearest = nearest
+      self.fix = fix
       self.refusal = refusal
     }
   }
 
-  /// Requests that an upstream did not answer, or not completely.
-  package struct UpstreamFailure: Codable, Sendable, Equatable {
+  /// Requests whose responses did not arrive, or not completely.
+  package struct FailedRequest: Codable, Sendable, Equatable {
     package var method: String
     package var url: String
-    /// What went wrong, and what to do.
+    /// What happened, and what to do.
     package var cause: String
-    /// How many equal requests failed in this way.
+    /// How many equal requests failed this way.
     package var count: Int
 
     package init(method: String, url: String, cause: String, count: Int = 1) {
@@ -162,14 +211,17 @@ package struct Report: Codable, Sendable {
     package var interactions: Int
     /// The HAR file if it is not the cassette's.
     package var file: String?
+    /// How to save the recording although it lacks responses; nil if it lacks none.
+    package var permission: String?
 
     /// The cassette could not be saved.
     package static let unsealed = Recording(outcome: .unsealed, interactions: 0)
 
-    package init(outcome: Outcome, interactions: Int, file: String? = nil) {
+    package init(outcome: Outcome, interactions: Int, file: String? = nil, permission: String? = nil) {
       self.outcome = outcome
       self.interactions = interactions
       self.file = file
+      self.permission = permission
     }
 
     /// The cassette was saved with this many interactions in all.
@@ -184,8 +236,11 @@ package struct Report: Codable, Sendable {
   package var requests: Requests
   package var unmatched: [Unmatched]
   package var unused: [Unused]
-  /// What upstreams failed to answer; nil for nothing. A recording fails by it, unless a setting permits it.
-  package var upstreamFailures: [UpstreamFailure]?
+  /// The requests that upstreams failed to answer; nil for none. They fail a recording unless a setting permits them.
+  package var upstreamFailures: [FailedRequest]?
+  /// The requests whose responses the app cancelled, which are therefore not recorded; nil for none. They fail a
+  /// recording unless a setting permits them.
+  package var brokenOff: [FailedRequest]?
   /// How many interactions the replayed cassette has; nil without one.
   package var interactions: Int?
   /// Whether the environment has ended, so that this report is final; nil while it is running.
@@ -197,23 +252,28 @@ package struct Report: Codable, Sendable {
   package var durationSeconds: Double
   /// Failures other than requests, such as a recording that could not be written or a timeout.
   package var failures: [String]
-  /// One line for each body that decodes to too much. Such bodies are kept as they were sent, without redacting secrets
-  /// in them. Nil for none.
+  /// One line for each body that decodes to more than the limit. Such bodies are kept as sent, and secrets in them are
+  /// not redacted. Nil for none.
   package var keptAsSent: [String]?
+  /// One line for each value that a rule ignores, while an answer contains it as it was recorded. Nil for none.
+  package var unechoed: [String]?
+  /// Where something was redacted in the recording, such as `request header Authorization` and
+  /// `response body: access_token`, without values; nil for nowhere.
+  package var redacted: [String]?
   /// Nil while the environment is running, and if nothing is recorded.
   package var recording: Recording?
   /// The command that records what is missing; nil if nothing is.
   package var advice: String?
-  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, and no upstream failure in a
+  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, and no response lost in a
   /// recording.
   package var ok: Bool
 
   package init(
     environment: Environment, mode: String, cassette: String?, recordedAt: String?, clock: Clock, requests: Requests,
-    unmatched: [Unmatched], unused: [Unused], upstreamFailures: [UpstreamFailure]? = nil, interactions: Int? = nil,
-    ended: Bool? = nil, strings: Strings,
-    toggles: Toggles, durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil,
-    recording: Recording? = nil, advice: String? = nil, ok: Bool
+    unmatched: [Unmatched], unused: [Unused], upstreamFailures: [FailedRequest]? = nil,
+    brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
+    durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
+    redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil, ok: Bool
   ) {
     self.environment = environment
     self.mode = mode
@@ -224,6 +284,7 @@ package struct Report: Codable, Sendable {
     self.unmatched = unmatched
     self.unused = unused
     self.upstreamFailures = upstreamFailures
+    self.brokenOff = brokenOff
     self.interactions = interactions
     self.ended = ended
     self.strings = strings
@@ -231,6 +292,8 @@ package struct Report: Codable, Sendable {
     self.durationSeconds = durationSeconds
     self.failures = failures
     self.keptAsSent = keptAsSent
+    self.unechoed = unechoed
+    self.redacted = redacted
     self.recording = recording
     self.advice = advice
     self.ok = ok
@@ -238,29 +301,29 @@ package struct Report: Codable, Sendable {
 }
 
 extension Report {
-  /// Fails the report of a program that has succeeded without making a request though upstreams were declared: it
-  /// probably talked to the live backends.
+  /// The failure of a program that made no request although upstreams were declared. Such a program probably used the
+  /// live backends.
   ///
   /// - Parameters:
-  ///   - upstreams: the names of the upstreams.
+  ///   - connection: how to make the program use its endpoints.
   ///   - permission: how to permit it.
-  package mutating func expectRequests(of upstreams: [String], permission: String) {
-    guard requests.total == 0, let first = upstreams.min() else { return }
-    let variable = "DIORAMA_ENDPOINT_" + EnvironmentConfiguration.variableName(first)
-    failures.append(
-      "no request reached the environment, so the program may have talked to the live backend instead: let it read "
-        + "\(variable) or use the environment as its proxy; if it needs no requests, permit that with \(permission)")
-    ok = false
+  /// - Returns: the message.
+  package static func noRequests(connection: String, permission: String) -> String {
+    "\(noRequestsBeginning), so the program may have talked to the live backend instead: \(connection); "
+      + "if it needs no requests, permit that with \(permission)"
   }
 
-  /// The report of an environment that ended with its process, so that little is known about it.
+  /// How the failure of a program without requests begins.
+  static let noRequestsBeginning = "no request reached the environment"
+
+  /// The report of an environment that ended with its process, about which little is known.
   ///
   /// - Parameters:
   ///   - id: its id.
   ///   - name: its display name.
   ///   - mode: its mode.
   ///   - cassette: the HAR file.
-  ///   - recording: what happened to its recording, if that is known.
+  ///   - recording: the outcome of its recording, if known.
   ///   - reason: the report's only failure.
   package init(
     ended id: String, name: String, mode: String, cassette: String?, recording: Recording? = nil, because reason: String

@@ -3,13 +3,16 @@ import Foundation
 
 /// The report as text, for the end of a run or a failed test.
 package struct ReportText {
-  /// What a part of a line means, for output in color.
+  /// The meaning of a part of a line, for output in color.
   package enum Style: Sendable {
     case good, bad, doubtful
   }
 
   /// How many unmatched requests and unused interactions are listed. The JSON report lists all.
   private static let listed = 10
+
+  /// The option of `diorama run` that writes the whole report.
+  package static let reportOption = "--report FILE"
 
   private let report: Report
   private let cassette: String?
@@ -48,7 +51,7 @@ package struct ReportText {
     }
   }
 
-  /// The summary first, then what failed and what was left unused.
+  /// The summary, then what failed, then what was not used.
   ///
   /// - Parameter styled: adds a style to a text.
   /// - Returns: the lines. Only `styled` can add control characters; those in URLs, methods and texts are escaped.
@@ -58,27 +61,52 @@ package struct ReportText {
 
   private var lines: [Line] {
     var lines = [summary]
+    var rules: Set<JSON> = []
     for unmatched in report.unmatched.prefix(Self.listed) {
       if let refusal = unmatched.refusal {
         lines.append(Line("refused: \(unmatched.method) \(unmatched.url)", .bad) + ": \(refusal)")
         continue
       }
-      lines.append(Line("not recorded: \(unmatched.method) \(unmatched.url)", .bad))
+      let what = report.mode == "mock" ? "no stub" : "not recorded"
+      lines.append(Line("\(what): \(unmatched.method) \(unmatched.url)", .bad))
       for nearest in unmatched.nearest.prefix(2) {
         lines.append("  nearest: interaction \(nearest.index), \(nearest.method) \(nearest.url)")
         for difference in nearest.differences.prefix(5) { lines.append("    " + Self.difference(difference)) }
         for rule in (nearest.rules ?? []).prefix(3) { lines.append("    compared by \(rule)") }
       }
+      if let fix = unmatched.fix, !fix.isRecordable {
+        // Repeats of a request have the same rule.
+        let setting = fix.setting.flatMap { rules.insert($0).inserted ? $0 : nil }
+        lines.append(Line("  to fix it: \(fix.advice)" + (setting == nil ? "" : ":")))
+        if let setting { lines.append(Line("    " + String(decoding: setting.encoded(.line), as: UTF8.self))) }
+      }
+    }
+    if !rules.isEmpty, whole == Self.reportOption, let cassette {
+      let name = cassette.hasSuffix(".har") ? String(cassette.dropLast(4)) : cassette
+      let what = rules.count == 1 ? "it" : "them"
+      lines.append(
+        "to add \(what) to diorama.json, write the report with \(Self.reportOption), then run: "
+          + "diorama rules suggest \(name) --from FILE --write")
     }
     rest(of: report.unmatched.count, "unmatched requests", &lines)
     let isRecording = report.recording != nil
-    for failure in (report.upstreamFailures ?? []).prefix(Self.listed) {
-      let times = failure.count == 1 ? "" : " (\(failure.count) times)"
-      lines.append(
-        Line("failed upstream: \(failure.method) \(failure.url)", isRecording ? .bad : .doubtful)
-          + ": \(failure.cause)\(times)")
+    for (what, failures) in [
+      ("failed upstream", report.upstreamFailures ?? []), ("cancelled by the app", report.brokenOff ?? []),
+    ] {
+      for failure in failures.prefix(Self.listed) {
+        let times = failure.count == 1 ? "" : " (\(failure.count) times)"
+        lines.append(
+          Line("\(what): \(failure.method) \(failure.url)", isRecording ? .bad : .doubtful)
+            + ": \(failure.cause)\(times)")
+      }
+      rest(of: failures.count, "requests \(what)", &lines)
     }
-    rest(of: report.upstreamFailures?.count ?? 0, "failed requests", &lines)
+    if let permission = report.recording?.permission {
+      lines.append("to save a recording that lacks these responses: \(permission)")
+    }
+    if report.mode == "mock", report.unmatched.contains(where: { $0.refusal == nil }) {
+      lines.append("mode mock answers from stubs, and there are none; to answer from a recording, use mode once")
+    }
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
     for unused in report.unused.prefix(Self.listed) {
       lines.append(Line("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
@@ -87,18 +115,29 @@ package struct ReportText {
     for missing in report.strings.missing.prefix(Self.listed) {
       lines.append(
         Line("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)
-          + "; record again, or use the key as it was recorded")
+          + "; re-record, or use the key as it was recorded")
     }
     for unused in report.strings.unused.prefix(Self.listed) {
       lines.append(Line("unused string: key '\(unused.key)', ordinal \(unused.ordinal)", .doubtful))
     }
     for text in (report.keptAsSent ?? []).prefix(Self.listed) { lines.append(Line(text, .doubtful)) }
     rest(of: report.keptAsSent?.count ?? 0, "bodies kept as sent", &lines)
+    for text in (report.unechoed ?? []).prefix(Self.listed) {
+      lines.append(Line("not echoed", .doubtful) + ": \(text)")
+    }
+    rest(of: report.unechoed?.count ?? 0, "values not echoed", &lines)
+    if let redacted = report.redacted {
+      let more = redacted.count > Self.listed ? " and \(redacted.count - Self.listed) more" : ""
+      lines.append(Line("redacted: \(redacted.prefix(Self.listed).joined(separator: ", "))\(more)"))
+    }
     for failure in report.failures { lines.append(Line(failure, .bad)) }
     if let recording = report.recording, recording.outcome == .aside, let file = recording.file, let cassette {
       let name = cassette.hasSuffix(".har") ? String(cassette.dropLast(4)) : cassette
+      let reason =
+        report.ok
+        ? "the program or test failed or was interrupted, so its recording" : "the recording of this failed run"
       lines.append(
-        "the recording of this failed run is in \(file); to make it the cassette: diorama cassette check --recover \(name)"
+        "\(reason) is in \(file), not in the cassette; to make it the cassette: diorama cassette check --recover \(name)"
       )
     }
     return lines
@@ -131,10 +170,12 @@ package struct ReportText {
   private var summary: Line {
     let requests = report.requests
     var parts: [String] = []
+    // The others are requests whose recording could not be written, for example.
+    let upstream = min(requests.failed, (report.upstreamFailures ?? []).reduce(0) { $0 + $1.count })
     let counts = [
       ("replayed", requests.replayed), ("recorded", requests.recorded), ("forwarded", requests.forwarded),
-      ("mocked", requests.mocked), ("unmatched", requests.unmatched), ("failed upstream", requests.failed),
-      ("broken off by the app", requests.left ?? 0),
+      ("mocked", requests.mocked), ("unmatched", requests.unmatched), ("failed upstream", upstream),
+      ("failed", requests.failed - upstream), ("cancelled by the app", requests.left ?? 0),
     ]
     for (what, count) in counts where count > 0 { parts.append("\(count) \(what)") }
     var text = ": \(counted(requests.total, "request"))"
@@ -145,17 +186,21 @@ package struct ReportText {
     }
     if let cassette { text += sealedText(cassette) }
     text += String(format: ", %.2f s", report.durationSeconds)
-    return "\(report.mode) " + (report.ok ? Line("ok", .good) : Line("failed", .bad)) + Line(text)
+    // The environment is ok, but the recording was not saved because the program or test failed.
+    let isAside = report.recording?.outcome == .aside
+    let verdict = !report.ok ? Line("failed", .bad) : isAside ? Line("not saved", .doubtful) : Line("ok", .good)
+    return "\(report.mode) " + verdict + Line(text)
   }
 
   private func sealedText(_ cassette: String) -> String {
     switch report.recording?.outcome {
     case .written: ", \(cassette) written with \(counted(report.recording?.interactions ?? 0, "interaction"))"
-    case .unchanged: ", nothing recorded, \(cassette) left as it was"
+    case .unchanged: ", nothing recorded, \(cassette) unchanged"
     case .nothing: ", nothing recorded, no cassette"
     case .unsealed: ", cassette not saved"
     case .aside: ", \(counted(report.recording?.interactions ?? 0, "interaction")) kept aside"
-    case nil: ", from \(cassette)"
+    // Before its end, a recording has no cassette.
+    case nil: report.mode == "record" || report.mode == "mock" ? "" : ", from \(cassette)"
     }
   }
 }

@@ -1,10 +1,12 @@
-/// Where a daemon keeps its state, and is found: by default one folder for each user.
+/// The folder where a daemon keeps its state and where clients find it. By default, each user has one.
 package enum StateFolderPath {
-  /// `$DIORAMA_HOME`, else `$XDG_RUNTIME_DIR/diorama`, else `~/.local/state/diorama`; a variable that is empty or not an
-  /// absolute path counts as not set, but for `DIORAMA_HOME`, which is taken from the current folder.
+  /// Returns `$DIORAMA_HOME`, else `$XDG_RUNTIME_DIR/diorama`, else `~/.local/state/diorama`.
+  ///
+  /// An empty variable counts as not set, and so does an `XDG_RUNTIME_DIR` that is not an absolute path. `DIORAMA_HOME`
+  /// may be relative to the current folder.
   ///
   /// - Parameters:
-  ///   - variables: the process's.
+  ///   - variables: the process's environment variables.
   ///   - home: the user's home folder.
   ///   - current: the current folder.
   /// - Returns: an absolute path.
@@ -14,7 +16,7 @@ package enum StateFolderPath {
     return absolute(".local/state/diorama", in: home)
   }
 
-  /// A path as it is meant in a folder, without closing slashes.
+  /// Resolves a path against a folder, and removes trailing slashes.
   package static func absolute(_ path: String, in folder: String) -> String {
     var whole = path.hasPrefix("/") ? path : (folder.hasSuffix("/") ? folder : folder + "/") + path
     while whole.count > 1, whole.hasSuffix("/") { whole.removeLast() }

@@ -260,15 +260,17 @@ extension DaemonClient {
   /// - Parameters:
   ///   - id: the environment.
   ///   - hasSucceeded: whether the program or test succeeded. If not, its recording does not become the cassette.
+  ///   - expectsRequests: whether the environment fails if it saw no request.
   ///   - type: the type of the report to decode.
   /// - Returns: the report.
   /// - Throws: ``DaemonClientError``.
   package func end<Report: Decodable & Sendable>(
-    _ id: String, hasSucceeded: Bool = true, as type: Report.Type
+    _ id: String, hasSucceeded: Bool = true, expectsRequests: Bool = false, as type: Report.Type
   ) async throws(DaemonClientError) -> Report {
     // Saving a long recording takes time.
-    try await call(
-      "DELETE", Self.path(of: id) + (hasSucceeded ? "" : "?failed=true"), patience: .seconds(300))
+    let words = [hasSucceeded ? nil : "failed=true", expectsRequests ? "expectRequests=true" : nil].compactMap(\.self)
+    let query = words.isEmpty ? "" : "?" + words.joined(separator: "&")
+    return try await call("DELETE", Self.path(of: id) + query, patience: .seconds(300))
   }
 
   /// Escapes an ID typed by a user, so a stray slash or question mark results in an unknown environment.

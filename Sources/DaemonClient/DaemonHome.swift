@@ -70,7 +70,10 @@ package struct DaemonHome: Sendable, Equatable {
 extension DaemonHome {
   /// No daemon has been started.
   var nobody: DaemonClientError {
-    DaemonClientError(.noDaemon, "no daemon runs for \(folder); start one with: diorama serve --state \(folder)")
+    DaemonClientError(
+      .noDaemon,
+      "no daemon runs for \(folder), so there are no environments or leased ports; start the daemon with: "
+        + "diorama serve --state \(folder)")
   }
 
   func dead(_ control: ControlFile) -> DaemonClientError {

@@ -86,7 +86,8 @@ struct DaemonLaunch: Sendable {
       switch Self.readLine(ready.read, patience) {
       case .line(let line) where (try? JSONDecoder().decode(ReadyLine.self, from: Data(line))) != nil: return
       case .line: throw NotStarted(status: 126, message: "unexpected output from '\(program) serve'")
-      case .ended: throw NotStarted(status: 126, message: lastWords(after: logEnd) ?? "it exited unexpectedly")
+      case .ended:
+        throw NotStarted(status: 126, message: lastWords(after: logEnd) ?? fullDisk ?? "it exited unexpectedly")
       case .silent: throw NotStarted(status: 126, message: "it was not ready within \(patience); check its log: \(log)")
       }
     } catch {
@@ -134,6 +135,14 @@ struct DaemonLaunch: Sendable {
     guard let data = FileManager.default.contents(atPath: log), data.count > Int(place) else { return nil }
     let lines = String(decoding: data.dropFirst(Int(place)), as: UTF8.self).split(whereSeparator: \.isNewline)
     return lines.last.map { String($0.hasPrefix("diorama: ") ? $0.dropFirst("diorama: ".count) : $0) }
+  }
+
+  /// A message if the daemon could not even write its log.
+  private var fullDisk: String? {
+    var status = statvfs()
+    guard statvfs(home.folder, &status) == 0, status.f_bavail == 0 || (status.f_files > 0 && status.f_favail == 0)
+    else { return nil }
+    return "No space left on device; free some space"
   }
 
   private enum Reading {

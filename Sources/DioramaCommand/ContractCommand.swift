@@ -6,24 +6,10 @@ import LaunchContract
 
 /// `diorama contract`: shows and checks launch contracts.
 enum ContractCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    var arguments = arguments
-    guard let name = arguments.first else {
-      throw CodedError(usage: "missing subcommand; choose from show, check", command: "contract")
-    }
-    arguments.removeFirst()
-    switch name {
-    case "show": return try ContractShow.run(arguments, terminal: terminal)
-    case "check": return try ContractCheck.run(arguments, terminal: terminal)
-    case "--help", "-h", "help":
-      print(help, terminator: "")
-      return 0
-    default:
-      throw CodedError(
-        usage: "unknown subcommand 'contract \(name)'" + suggestion(for: name, among: ["show", "check"]),
-        command: "contract")
-    }
-  }
+  static let command = Command(
+    "contract", "show and check launch contracts", usage: ["contract show|check [PATH]"],
+    about: "PATH is a contract's JSON file (default: the contract in DIORAMA_CONTRACT).",
+    subcommands: [ContractShow.command, ContractCheck.command])
 
   /// The contract to read: a file, or the `DIORAMA_CONTRACT` of this process.
   static func source(_ options: Options, command: String) throws(CodedError) -> ContractSource {
@@ -35,16 +21,6 @@ enum ContractCommand {
     }
     return .variable(value)
   }
-
-  private static let help = """
-    usage: diorama contract show|check [PATH]
-
-      show   print a launch contract without its secrets
-      check  verify that an app can read a launch contract
-
-    PATH is a contract's JSON file (default: the contract in DIORAMA_CONTRACT).
-
-    """
 }
 
 /// The source of a contract.
@@ -135,18 +111,13 @@ enum ContractSource {
 
 /// `diorama contract show`: prints a contract without its secrets.
 enum ContractShow {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "contract show")
-    if options.has("--help") {
-      print(help, terminator: "")
-      return 0
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let source = try ContractCommand.source(options, command: "contract show")
     let contract = try source.read()
     if options.has("--json") {
-      try Output.print(json: try document(contract))
+      try Output.write(json: try document(contract))
     } else {
-      for line in lines(contract, source: source.name) { Output.print(line) }
+      try Output.write(lines: lines(contract, source: source.name))
     }
     return 0
   }
@@ -207,18 +178,14 @@ enum ContractShow {
       + credentials.map { ["credential", "\($0.service)/\($0.account)", "\($0.secret)"] }
   }
 
-  private static let table: [Options.Option] = [.init("--json", nil, "print the contract's JSON")]
+  static let command = Command(
+    "contract show", "print a launch contract without its secrets", usage: ["contract show [--json] [PATH]"],
+    about: """
+      Prints a launch contract. <secret> replaces credentials and the control token.
+      Without PATH, reads DIORAMA_CONTRACT, as in:
 
-  private static let help = """
-    usage: diorama contract show [--json] [PATH]
-
-    Prints a launch contract. <secret> replaces credentials and the control token.
-    Without PATH, reads DIORAMA_CONTRACT, as in:
-
-      diorama run … -- diorama contract show
-
-    \(Options.describe(table))
-    """
+        diorama run … -- diorama contract show
+      """, options: [.init("--json", nil, "print the contract's JSON")], operands: .files, run: run)
 }
 
 extension JSON {
@@ -228,12 +195,7 @@ extension JSON {
 
 /// `diorama contract check`: verifies that an app can read a contract.
 enum ContractCheck {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "contract check")
-    if options.has("--help") {
-      print(help, terminator: "")
-      return 0
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let source = try ContractCommand.source(options, command: "contract check")
     var result = Result(contract: source.name)
     var status: Int32 = 0
@@ -247,9 +209,9 @@ enum ContractCheck {
       status = error.kind.rawValue
     }
     if options.has("--json") {
-      try Output.print(json: result)
+      try Output.write(json: result)
     } else {
-      result.write(to: terminal)
+      try result.write(to: terminal)
     }
     return status
   }
@@ -263,9 +225,9 @@ enum ContractCheck {
     var notes: [String] = []
     var problem: String?
 
-    func write(to terminal: Terminal) {
+    func write(to terminal: Terminal) throws(CodedError) {
       if let problem { return terminal.error(problem) }
-      Output.print("\(contract): ok, version \(version ?? 0)")
+      try Output.write(lines: ["\(contract): ok, version \(version ?? 0)"])
       if !unknownFields.isEmpty {
         terminal.line("unknown members: \(unknownFields.joined(separator: ", "))")
       }
@@ -273,18 +235,13 @@ enum ContractCheck {
     }
   }
 
-  private static let table: [Options.Option] = [.init("--json", nil, "print JSON")]
-
-  private static let help = """
-    usage: diorama contract check [--json] [PATH]
-
-    Reads a launch contract as an app does, and lists what an app would refuse, warn
-    about or ignore. Without PATH, reads DIORAMA_CONTRACT.
-
-    Exit status: 0 valid; 65 broken; 66 no contract.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    "contract check", "verify that an app can read a launch contract", usage: ["contract check [--json] [PATH]"],
+    about: """
+      Reads a launch contract as an app does, and lists what an app would refuse, warn
+      about or ignore. Without PATH, reads DIORAMA_CONTRACT.
+      """, options: [.init("--json", nil, "print JSON")], notes: "Exit status: 0 valid; 65 broken; 66 no contract.",
+    operands: .files, run: run)
 }
 
 /// Finds members that an app silently ignores, since a handwritten contract may rely on them.

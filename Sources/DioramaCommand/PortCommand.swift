@@ -6,33 +6,13 @@ import Foundation
 
 /// `diorama port`: leases, lists and releases ports of the daemon.
 enum PortCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    switch arguments.first {
-    case "list": return try PortTable.run(Array(arguments.dropFirst()))
-    case "release": return try PortRelease.run(Array(arguments.dropFirst()), terminal: terminal)
-    case "help":
-      try Output.write(raw: help)
-      return 0
-    case let word? where !word.hasPrefix("-"):
-      throw CodedError(
-        usage: "unknown subcommand 'port \(word)'" + suggestion(for: word, among: ["list", "release"])
-          + "; without a subcommand, port leases ports", command: "port")
-    default: return try lease(arguments)
-    }
-  }
-
-  private static func lease(_ arguments: [String]) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "port")
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
-    try options.refuseWords(command: "port")
+  private static func lease(_ options: Options, terminal: Terminal) throws -> Int32 {
     let request = try request(options)
     let access = DaemonAccess(options)
     let leases = try access.ask(starting: true) { client throws(DaemonClientError) in
       try await client.leasePorts(request)
     }
+    Output.outliveReaders()
     do {
       if options.has("--json") {
         try Output.write(json: PortList(ports: leases))
@@ -51,12 +31,9 @@ enum PortCommand {
     let names = options.all("--name")
     if names.contains("") { throw CodedError(usage: "--name must not be empty", command: "port") }
     var count = max(names.count, 1)
-    if let text = options.value("--count") {
-      guard let number = Int(text), number > 0 else {
-        throw CodedError(usage: "--count takes a number from 1, not '\(text)'", command: "port")
-      }
+    if let number = try options.number("--count", 1...1000, command: "port") {
       guard names.count <= 1 || names.count == number else {
-        throw CodedError(usage: "--count \(number) contradicts \(names.count) names", command: "port")
+        throw CodedError(usage: "--count \(number) and \(names.count) names differ; leave out --count", command: "port")
       }
       count = number
     }
@@ -77,34 +54,23 @@ enum PortCommand {
       .init("--json", nil, "print JSON"), DaemonAccess.option,
     ]
 
-  private static let help = """
-    usage: diorama port [--name N] [--count N] [--owner PID | --ttl SECONDS]
-           diorama port list
-           diorama port release PORT …
+  static let command = Command(
+    "port", "lease free ports",
+    usage: ["port [--name N] [--count N] [--owner PID | --ttl SECONDS]", "port list", "port release PORT …"],
+    about: """
+      Leases free ports of 127.0.0.1 and prints one a line. A port belongs to its
+      owner until it is released, its time to live is over, or the owner has been gone
+      for 30 s. The default owner is the calling process, such as the shell of a
+      script. If that ends too early (timeout, xargs), use --owner PID (in a script:
+      --owner $$) or --ttl SECONDS.
 
-    Leases free ports of 127.0.0.1 and prints one a line. A port belongs to its
-    owner until it is released, its time to live is over, or the owner has been gone
-    for 30 s. The default owner is the calling process, such as the shell of a
-    script. If that ends too early (timeout, xargs), use --owner PID (in a script:
-    --owner $$) or --ttl SECONDS.
+      Starts a daemon if none is running. That daemon exits when it is idle.
+      """, options: table,
+    notes: """
+      Exit status: 64 usage; 66 port not leased; 69 no daemon or no free port; 74 I/O.
 
-    Starts a daemon if none is running. That daemon exits when it is idle.
-
-    \(Options.describe(table))
-    Exit status: 64 usage; 66 port not leased; 69 no daemon or no free port; 74 I/O.
-
-      port=$(diorama port --name web) && ./server --port "$port"
-
-    """
-}
-
-extension Options {
-  /// Refuses arguments of commands that take only options.
-  func refuseWords(command: String) throws(CodedError) {
-    if let extra = operands.first ?? rest?.first {
-      throw CodedError(usage: "unexpected argument '\(extra)'", command: command)
-    }
-  }
+        port=$(diorama port --name web) && ./server --port "$port"
+      """, subcommands: [PortTable.command, PortRelease.command], run: lease)
 }
 
 extension DaemonAccess {
@@ -117,13 +83,7 @@ extension DaemonAccess {
 
 /// `diorama port list`: lists leased ports.
 enum PortTable {
-  static func run(_ arguments: [String]) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "port list")
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
-    try options.refuseWords(command: "port list")
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let leases = try DaemonAccess(options).ask { client throws(DaemonClientError) in try await client.ports() }
     if options.has("--json") {
       try Output.write(json: PortList(ports: leases))
@@ -144,25 +104,15 @@ enum PortTable {
     ]
   }
 
-  private static let table: [Options.Option] = [.init("--json", nil, "print JSON"), DaemonAccess.option]
-
-  private static let help = """
-    usage: diorama port list [--json]
-
-    Lists leased ports with their names, owners, and start and end times.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    "port list", "list leased ports", usage: ["port list [--json]"],
+    about: "Lists leased ports with their names, owners, and start and end times.",
+    options: [.init("--json", nil, "print JSON"), DaemonAccess.option], run: run)
 }
 
 /// `diorama port release`: releases ports.
 enum PortRelease {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "port release")
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let ports = try (options.operands + (options.rest ?? [])).map { word throws(CodedError) in
       guard let port = UInt16(word), port > 0 else {
         throw CodedError(usage: "'\(word)' is not a port from 1 to 65535", command: "port release")
@@ -185,15 +135,8 @@ enum PortRelease {
     return status
   }
 
-  private static let table: [Options.Option] = [DaemonAccess.option]
-
-  private static let help = """
-    usage: diorama port release PORT …
-
-    Releases leased ports.
-
-    \(Options.describe(table))
-    Exit status: 66 a port is not leased; the others are released.
-
-    """
+  static let command = Command(
+    "port release", "release leased ports", usage: ["port release PORT …"], about: "Releases leased ports.",
+    options: [DaemonAccess.option], notes: "Exit status: 66 a port is not leased; the others are released.",
+    operands: .words, run: run)
 }

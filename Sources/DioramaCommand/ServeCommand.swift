@@ -9,19 +9,16 @@ import LaunchContract
 
 /// `diorama serve`: runs the daemon, or controls a running one.
 enum ServeCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let parsed = try Options(arguments, table: ServeOptions.table, command: ServeOptions.command)
-    if parsed.has("--help") {
-      print(ServeOptions.help, terminator: "")
-      return 0
-    }
-    if let extra = parsed.operands.first ?? parsed.rest?.first {
-      throw CodedError(usage: "unexpected argument '\(extra)'", command: ServeOptions.command)
-    }
+  static let command = Command(
+    ServeOptions.command, "run the daemon",
+    usage: ["serve [option …]", "serve --stop|--status [--state DIR] [--json]"],
+    about: ServeOptions.about, options: ServeOptions.table, notes: ServeOptions.notes, run: run)
+
+  private static func run(_ parsed: Options, terminal: Terminal) throws -> Int32 {
     let variables = ProcessInfo.processInfo.environment
     if parsed.has("--stop") || parsed.has("--status") {
       guard parsed.has("--stop") != parsed.has("--status") else {
-        throw CodedError(usage: "--stop and --status exclude each other", command: ServeOptions.command)
+        throw CodedError(usage: "--stop and --status cannot be combined", command: ServeOptions.command)
       }
       let access = DaemonAccess(parsed)
       if parsed.has("--stop") { return try ServeControl.stop(access, terminal: terminal) }
@@ -35,7 +32,7 @@ enum ServeCommand {
     let signals = Signals()
     let log = Log(level: options.configuration.logLevel)
     var daemonOptions = Daemon.Options(
-      configuration: options.configuration, folder: options.folder, version: Main.version)
+      configuration: options.configuration, folder: options.folder, version: Build.version)
     daemonOptions.sockets = ActivatedSockets(variables: variables, pid: getpid())
     if options.isOnDemand { daemonOptions.idle = { Signals.end() } }
     daemonOptions.lost = { Signals.end() }
@@ -44,7 +41,10 @@ enum ServeCommand {
         return .failure(error)
       }
     }.get()
-    try sayReady(daemon.ready)
+    do { try sayReady(daemon.ready) } catch {
+      blocking { await daemon.stop() }
+      throw error
+    }
     while signals.next() == SIGUSR1 { daemon.logStatistics() }
     // A second signal after a second forces the end. `timeout` sends two at once.
     let asked = ContinuousClock.now
@@ -58,10 +58,9 @@ enum ServeCommand {
     return hadState ? 0 : CodedError.Kind.inputOutput.rawValue
   }
 
-  /// Uses write(2), which ignores a missing reader.
   private static func sayReady(_ ready: ReadyLine) throws {
-    let line = try JSON.encode(ready) + Data("\n".utf8)
-    _ = line.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+    Output.outliveReaders()
+    try Output.write(raw: String(decoding: try JSON.encode(ready), as: UTF8.self) + "\n", needsReader: false)
   }
 }
 
@@ -83,16 +82,15 @@ struct ServeOptions {
       "--portserver-address", "A",
       "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),
     .init("--on-demand", nil, "exit after one idle minute"),
-    .init("--log-level", "L", "trace, debug, info (default), notice, warning, error or critical"),
+    .init(
+      "--log-level", "LEVEL", "trace, debug, info (default), notice, warning, error or critical",
+      choices: Log.Level.allCases.map(\.rawValue)),
     .init("--stop", nil, "stop the daemon of the state folder, and wait for it"),
     .init("--status", nil, "print the daemon's state, environments and ports"),
     .init("--json", nil, "with --status: print JSON"),
   ]
 
-  static let help = """
-    usage: diorama serve [option …]
-           diorama serve --stop|--status [--state DIR] [--json]
-
+  static let about = """
     Runs the daemon, which hosts environments and leases ports for all processes of
     this user, until it gets SIGTERM, SIGINT or --stop. It then ends its
     environments and saves their recordings. Ports stay leased to their owners.
@@ -101,13 +99,13 @@ struct ServeOptions {
     except for the last 0.1 s of the journals. The daemon prints one line of JSON
     when it is ready, and logs to standard error, one line of JSON per event.
     SIGUSR1 logs statistics.
+    """
 
-    \(Options.describe(table))
+  static let notes = """
     Exit status: 0 stopped; 64 usage or configuration; 65 state broken or of a newer
     version; 69 another daemon uses the state folder, or (--stop, --status) no
     daemon is running; 73 state folder unusable; 74 a port is taken, or the state
     folder was removed; 75 a second signal forced the end.
-
     """
 
   let folder: String
@@ -120,20 +118,20 @@ struct ServeOptions {
     var configuration = DaemonConfiguration()
     do {
       if let path = options.value("--config") { configuration = try DaemonConfiguration(path: path) }
-      if let text = options.value("--control") { configuration.control = try ControlAddress(text) }
-      if let text = options.value("--ports") { configuration.ports = try PortRange(text) }
+      if let text = options.value("--control") {
+        configuration.control = try CodedError.translating(at: "--control", try ControlAddress(text))
+      }
+      if let text = options.value("--ports") {
+        configuration.ports = try CodedError.translating(at: "--ports", try PortRange(text))
+      }
     } catch {
       throw CodedError(usage: error.message, command: Self.command)
     }
     if let address = options.value("--portserver-address") { configuration.portserverAddress = address }
-    if let name = options.value("--log-level") {
-      guard let level = Log.Level(rawValue: name) else {
-        let names = Log.Level.allCases.map(\.rawValue)
-        throw CodedError(
-          usage: "'\(name)' is not a log level; choose from \(names.joined(separator: ", "))"
-            + suggestion(for: name, among: names),
-          command: Self.command)
-      }
+    let levels = Log.Level.allCases.map(\.rawValue)
+    if let level = try options.choice("--log-level", from: levels, command: Self.command).flatMap(
+      Log.Level.init(rawValue:))
+    {
       configuration.logLevel = level
     }
     self.configuration = configuration
@@ -185,15 +183,16 @@ enum ServeControl {
         ports: try await daemon.ports())
     }
     if isJSON {
-      print(String(decoding: try JSON.encode(status), as: UTF8.self).escapedJSONForTerminal)
+      try Output.write(raw: String(decoding: try JSON.encode(status), as: UTF8.self).escapedJSONForTerminal + "\n")
       return 0
     }
-    Output.print("diorama \(status.version), process \(status.pid)")
-    Output.print("environments: \(status.environments.count)")
+    var lines = [
+      "diorama \(status.version), process \(status.pid)", "environments: \(status.environments.count)",
+    ]
     for environment in status.environments {
-      Output.print("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
+      lines.append("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
     }
-    Output.print("leased ports: \(status.ports.count)")
+    try Output.write(lines: lines + ["leased ports: \(status.ports.count)"])
     return 0
   }
 }

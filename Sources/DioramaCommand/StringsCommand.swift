@@ -6,15 +6,7 @@ import LaunchContract
 
 /// `diorama strings`: prints values of the algorithm `uuid5-v1`, for scripts and for checking other implementations.
 enum StringsCommand {
-  static func run(_ arguments: [String]) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "strings")
-    if options.has("--help") {
-      print(help, terminator: "")
-      return 0
-    }
-    if let extra = options.operands.first ?? options.rest?.first {
-      throw CodedError(usage: "unexpected argument '\(extra)'", command: "strings")
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     if options.has("--batch") {
       if let other = options.values.keys.sorted().first(where: { $0 != "--batch" }) {
         throw CodedError(
@@ -25,9 +17,10 @@ enum StringsCommand {
     }
     guard let seed = options.value("--seed") else { throw CodedError(usage: "--seed is missing", command: "strings") }
     guard let key = options.value("--key") else { throw CodedError(usage: "--key is missing", command: "strings") }
-    let ordinal = try number(options, "--ordinal") ?? 0
+    let ordinal = try options.number("--ordinal", 0...Int.max, command: "strings") ?? 0
     do {
-      print(try StringDerivation(seed: seed).value(key: key, ordinal: ordinal, parameters(options)))
+      let value = try StringDerivation(seed: seed).value(key: key, ordinal: ordinal, parameters(options))
+      try Output.write(raw: value + "\n")
     } catch let error as DioramaError {
       throw CodedError(usage: "\(error)", command: "strings")
     }
@@ -37,7 +30,7 @@ enum StringsCommand {
   private static func parameters(_ options: Options) throws(CodedError) -> StringParameters {
     let kinds = ["--uuid", "--integer", "--email", "--choice", "--shuffle"].filter(options.has)
     guard kinds.count <= 1 else {
-      throw CodedError(usage: "\(kinds[0]) and \(kinds[1]) exclude each other", command: "strings")
+      throw CodedError(usage: "\(kinds[0]) and \(kinds[1]) cannot be combined", command: "strings")
     }
     let others = ["--length", "--alphabet"].filter { $0 == "--alphabet" || kinds != ["--email"] }
     if let kind = kinds.first, let other = others.first(where: options.has) {
@@ -46,13 +39,17 @@ enum StringsCommand {
     if options.has("--version4"), !options.has("--uuid") {
       throw CodedError(usage: "--version4 requires --uuid", command: "strings")
     }
-    let length = try number(options, "--length") ?? StringParameters.defaultLength
+    let length =
+      try options.number("--length", 0...StringDerivation.longestString, command: "strings")
+      ?? StringParameters.defaultLength
     switch kinds.first {
     case "--uuid": return .uuid(version4: options.has("--version4"))
     case "--integer": return try integer(options.value("--integer") ?? "")
     case "--email": return .email(length: length, domain: options.value("--email") ?? "")
     case "--choice": return .choice(.options(options.all("--choice")))
-    case "--shuffle": return .shuffle(.count(try number(options, "--shuffle") ?? 0))
+    case "--shuffle":
+      return .shuffle(
+        .count(try options.number("--shuffle", 0...StringDerivation.mostShuffled, command: "strings") ?? 0))
     default:
       return .string(length: length, alphabet: options.value("--alphabet") ?? StringParameters.defaultAlphabet)
     }
@@ -64,14 +61,6 @@ enum StringsCommand {
       throw CodedError(usage: "--integer takes LOW..HIGH, such as 18..99, not '\(range)'", command: "strings")
     }
     return .integer(low: low, high: high)
-  }
-
-  private static func number(_ options: Options, _ name: String) throws(CodedError) -> Int? {
-    guard let text = options.value(name) else { return nil }
-    guard let number = Int(text), number >= 0 else {
-      throw CodedError(usage: "\(name) takes a number from 0, not '\(text)'", command: "strings")
-    }
-    return number
   }
 
   private static let table: [Options.Option] = [
@@ -89,27 +78,26 @@ enum StringsCommand {
     .init("--batch", nil, "read requests from standard input, one JSON object a line"),
   ]
 
-  private static let help = """
-    usage: diorama strings --seed TEXT --key TEXT [option …]
-           diorama strings --batch < REQUESTS
+  static let command = Command(
+    "strings", "print values of the string algorithm uuid5-v1",
+    usage: ["strings --seed TEXT --key TEXT [option …]", "strings --batch < REQUESTS"],
+    about: """
+      Prints a random value. The same seed, key and ordinal always produce the same
+      value, in every language: the algorithm uuid5-v1 needs only name-based UUIDs
+      (RFC 9562).
+      """, options: table,
+    notes: """
+        diorama strings --seed recording-2018 --key email
+        z0r1lpyugt7o
 
-    Prints a random value. The same seed, key and ordinal always produce the same
-    value, in every language: the algorithm uuid5-v1 needs only name-based UUIDs
-    (RFC 9562).
+      With --batch, an input line such as
 
-    \(Options.describe(table))
-      diorama strings --seed recording-2018 --key email
-      z0r1lpyugt7o
+        {"seed": "recording-2018", "key": "email", "ordinal": 1}
 
-    With --batch, an input line such as
-
-      {"seed": "recording-2018", "key": "email", "ordinal": 1}
-
-    produces the output line {"value": "1hjqdinv568o"}. Other members are those of a
-    string store's entry: length and alphabet, or type (email, uuid, integer,
-    choice, shuffle) with domain, version4, low and high, options or count.
-
-    """
+      produces the output line {"value": "1hjqdinv568o"}. Other members are those of a
+      string store's entry: length and alphabet, or type (email, uuid, integer,
+      choice, shuffle) with domain, version4, low and high, options or count.
+      """, run: run)
 }
 
 /// `diorama strings --batch`: prints many values, for checking other implementations.
@@ -139,15 +127,16 @@ enum StringsBatch {
   static func answer(_ input: Data) throws {
     for (index, line) in input.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
       if line.isEmpty || line.elementsEqual([0x0D]) { continue }
+      let value: String
       do {
         let request = try JSON.decode(Request.self, from: Data(line), source: "")
         let derivation = StringDerivation(seed: request.seed)
-        let value = try derivation.value(key: request.key, ordinal: request.ordinal, request.parameters)
-        print(String(decoding: try JSON.encode(["value": value]), as: UTF8.self))
+        value = try derivation.value(key: request.key, ordinal: request.ordinal, request.parameters)
       } catch {
         let error = (error as? CodedError)?.problem ?? "\(error)"
         throw CodedError(usage: "standard input, line \(index + 1): \(error)", command: "strings")
       }
+      try Output.write(raw: String(decoding: try JSON.encode(["value": value]), as: UTF8.self) + "\n")
     }
   }
 }

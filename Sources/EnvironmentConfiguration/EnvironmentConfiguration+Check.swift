@@ -16,6 +16,27 @@ extension EnvironmentConfiguration {
     try checkRelations()
   }
 
+  /// Reads the settings of a test in another language: one configuration, or a list of them, each inside the one before.
+  ///
+  /// - Parameters:
+  ///   - data: JSON, as in a project file. `command` is the command line that runs the test again.
+  ///   - folder: the absolute path where relative paths of certificates and secrets start.
+  /// - Throws: a `CodedError` in one line that names the place of the first mistake and what is allowed there.
+  package init(settingsOfTest data: Data, in folder: String) throws(CodedError) {
+    var members = Self.members
+    for index in members.indices where ["command", "caller"].contains(members[index].name) {
+      members[index].scope = .everywhere
+    }
+    let one = Schema.record(members).accepting(.caller)
+    let isList = data.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "[")
+    try Self.check(data, isList ? .array(of: one, atMost: 100) : one)
+    let all =
+      isList
+      ? try JSON.decode([Self].self, from: data, source: "") : [try JSON.decode(Self.self, from: data, source: "")]
+    for settings in all { try settings.checkRelations() }
+    self = all.reduce(Self()) { $1.inside($0) }.absolute(in: folder)
+  }
+
   private static func check(_ data: Data, _ schema: Schema) throws(CodedError) {
     let json = try CodedError.translating(at: "not JSON", try JSON.parse([UInt8](data)))
     if let problem = schema.problem(with: json) { throw CodedError(.broken, problem) }
@@ -53,7 +74,10 @@ extension EnvironmentConfiguration {
         _ = try CodedError.translating(at: "upstreams.\(name)", try Origin(parsing: url))
       }
       try upstream.access.check("upstreams.\(name)")
+      if let variable = upstream.variable { try Self.check(variable: variable, "upstreams.\(name).variable") }
     }
+    try checkAreDistinct("variable", upstreams.compactMapValues(\.variable))
+    try checkAreDistinct("port", upstreams.compactMapValues { $0.port.map(String.init) })
     if let name = clock?.timeZone, TimeZone(identifier: name) == nil {
       throw CodedError(.broken, "clock.timeZone: '\(name)' is not a time zone; give an IANA name such as Europe/London")
     }
@@ -78,15 +102,39 @@ extension EnvironmentConfiguration {
     }
   }
 
+  private static func check(variable: String, _ place: String) throws(CodedError) {
+    let isName = variable.utf8.allSatisfy { byte in
+      byte == UInt8(ascii: "_") || 0x30...0x39 ~= byte || 0x61...0x7A ~= byte | 0x20
+    }
+    guard isName, let first = variable.utf8.first, first > 0x39 else {
+      throw CodedError(
+        .broken,
+        "\(place): '\(variable.prefix(80))' is not the name of a variable; write letters, digits and _, as in API_URL")
+    }
+    guard !variable.hasPrefix("DIORAMA_") else {
+      throw CodedError(.broken, "\(place): '\(variable)' is set by Diorama itself; choose the program's own variable")
+    }
+  }
+
+  /// - Throws: a `CodedError` if two upstreams have the same value.
+  private func checkAreDistinct(_ member: String, _ values: [String: String]) throws(CodedError) {
+    var known: [String: String] = [:]
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+      if let other = known[value] {
+        throw CodedError(.broken, "upstreams.\(name).\(member): \(value) is already that of '\(other)'; choose another")
+      }
+      known[value] = name
+    }
+  }
+
   private func checkCassette() throws(CodedError) {
     guard let cassette else { return }
     let name = cassette.split(separator: "/").last ?? ""
-    guard !cassette.hasSuffix("/"), !name.isEmpty, name != "." else {
-      throw CodedError(
-        .broken, "cassette: '\(cassette)' names a folder, not a cassette, such as /home/me/shop/Cassettes/login")
+    guard !cassette.hasSuffix("/"), !name.isEmpty, name != ".", name != ".." else {
+      throw CodedError(.broken, "cassette: '\(cassette)' is a folder; add the cassette's name, such as Cassettes/login")
     }
     guard name.utf8.count <= 200 else {
-      throw CodedError(.broken, "cassette: its name has \(name.utf8.count) bytes; at most 200 are allowed")
+      throw CodedError(.broken, "cassette: the name has \(name.utf8.count) bytes; the limit is 200")
     }
   }
 
@@ -132,7 +180,7 @@ extension EnvironmentConfiguration {
     guard text.hasPrefix("scaled") else {
       let near = EditDistance.likely(String(shown), among: words + ["scaled"])
       return "'\(shown)' is not valid; " + (near.map { "did you mean '\($0)'? Choose" } ?? "choose")
-        + " from instant, recorded, scaled:FACTOR, timeline"
+        + " from instant, recorded, scaled:FACTOR or timeline"
     }
     guard text.hasPrefix("scaled:"), let factor = Double(text.dropFirst(7)), paceFactors.contains(factor) else {
       return "'\(shown)' needs a factor from 0.001 to 1000000, such as scaled:10 for ten times as fast"
@@ -149,7 +197,7 @@ extension UpstreamAccess {
     for (name, value) in (headers ?? [:]).sorted(by: { $0.key < $1.key }) {
       let place = "\(place).headers.\(name.prefix(60))"
       guard !name.isEmpty, name.utf8.allSatisfy(Self.isInFieldName) else {
-        throw CodedError(.broken, "\(place): it is not a header name; write it as in X-Api-Key")
+        throw CodedError(.broken, "\(place): not a header name; write it as in X-Api-Key")
       }
       guard names.insert(name.lowercased()).inserted else {
         throw CodedError(.broken, "\(place): it is given twice, in two spellings")

@@ -88,10 +88,10 @@ extension EnvironmentConfiguration {
       .init("--toggle", "NAME=VALUE", .entry, help: "A feature toggle: JSON, or a bare word.")),
     .optional(
       "values", named, "Values for the app's own keys: JSON.",
-      .init("--value", "KEY=VALUE", .entry, help: "A value for one of the app's own keys, likewise.")),
+      .init("--value", "KEY=VALUE", .entry, help: "A value for one of the app's own keys: JSON, or a bare word.")),
     .optional(
       "defaults", named, "User defaults of the app: JSON values.",
-      .init("--default", "KEY=VALUE", .entry, help: "A user default for the app, likewise.")),
+      .init("--default", "KEY=VALUE", .entry, help: "A user default for the app: JSON, or a bare word.")),
     .optional(
       "ports", .array(of: .line(1...200), atMost: Limits.things),
       "Names of free ports that the app binds itself, each in the variable DIORAMA_PORT_NAME.",
@@ -122,7 +122,11 @@ extension EnvironmentConfiguration {
         "--credential-fault", "FAULT", .other, in: .secrets,
         help: "A fault of that store: locked, missingEntitlement, cancelled, failWrite:N or failRead:N.")),
     .optional(
-      "redaction", redacted, "What is redacted in recordings beside credentials and the headers that carry them."),
+      "redaction", redacted,
+      "What is redacted in recordings beside credentials, and the headers and fields that carry them."),
+    .optional(
+      "rewriting", rewritten,
+      "Where upstream URLs in responses stay as they are, besides the issuer in discovery documents."),
     .optional(
       "dates", shifted,
       "Moves dates in replayed responses by the clock's time minus the recording date. {} moves what looks like a date.",
@@ -149,7 +153,9 @@ extension EnvironmentConfiguration {
       .init("--decoded-limit", "BYTES", in: .streams)),
     .optional(
       "command", .text(.any, 1...1 << 22), "The command line that runs the same again, for messages.", scope: .api),
-    .optional("caller", .word("command", "test", "api"), "The kind of client, for advice in messages.", scope: .api),
+    .optional(
+      "caller", .word("command", "test", "api", "plugin", "pytest", "node"),
+      "The kind of client, for advice in messages.", scope: .api),
   ]
 
   /// The modes, the default one first.
@@ -169,7 +175,16 @@ extension EnvironmentConfiguration {
   private static let upstream = ObjectRule(
     members: [
       .optional("url", .text(.origin, 1...4096), "Its origin. Without it, the cassette's own upstream is meant."),
-      .optional("variable", .line(1...200), "A variable of the command that is set to the endpoint's URL."),
+      .optional(
+        "variable", .line(1...200), "A variable of the command that is set to the endpoint's URL.",
+        .init(
+          "--env", "VARIABLE=NAME", .other,
+          help: "Set a variable of the command to an upstream's endpoint, such as API_URL=api; repeatable.")),
+      .optional(
+        "port", .integer(1...65535), "The endpoint's port on 127.0.0.1 (default: any free port).",
+        .init(
+          "--endpoint-port", "NAME=PORT", .other,
+          help: "The port of an upstream's endpoint (default: any free port); repeatable.")),
       .optional(
         "headers", byName(.text(.any, 0...65_536), atMost: 64),
         "Header fields that every request to it gets. In a project file a value may be env:VAR or file:PATH.",
@@ -247,10 +262,12 @@ extension EnvironmentConfiguration {
         "--allow-no-requests", nil, .flag, in: .matching, help: "Succeed even if the command makes no request at all.")),
     .optional(
       "allowUpstreamFailures", .boolean,
-      "Whether a recording may succeed though an upstream failed, or a host was not declared.",
+      "Whether a recording may succeed though it lacks a response: an upstream failed, a host was not declared, or the "
+        + "app cancelled a request.",
       .init(
         "--allow-upstream-failures", nil, .flag, in: .matching,
-        help: "Succeed even if an upstream fails while recording, or a host is not declared.")),
+        help: "Succeed even if a recording lacks a response: an upstream failed, a host is not declared, or the "
+          + "command cancelled a request.")),
   ])
 
   private static let days = Schema.number(0.01...36_525)
@@ -290,9 +307,13 @@ extension EnvironmentConfiguration {
               atMost: Limits.credentials,
               [
                 "headers": "Header fields that would be redacted without being named.",
+                "fields": "Fields of queries and bodies that would be redacted without being named.",
                 "credentials": "SERVICE/ACCOUNT of credentials that are not secret.",
               ])), "Exceptions from what is redacted by default.")
       ])
+
+  private static let rewritten = Schema.record(
+    lists(atMost: 100, ["keep": "Places in responses whose URLs stay: JSON paths, such as $.iss, and header:NAME."]))
 
   private static let shifted = Schema.record(
     "Places of dates that do not look like one: JSON paths, header:NAME, query:NAME, form:NAME.",
@@ -359,6 +380,16 @@ extension EnvironmentConfiguration {
             .optional("pattern", ruleTexts, "Regular expressions; their matches are ignored."),
           ])),
       .optional(
+        "echo",
+        .record(
+          "What is ignored, and put into the answer in place of the recorded value.",
+          [
+            .optional("headers", ruleTexts, "Names of headers."),
+            .optional("query", ruleTexts, "Names of query items; * matches anything."),
+            .optional("json", ruleTexts, "JSON paths of strings and numbers, such as $.id."),
+            .optional("form", ruleTexts, "Names of form fields and multipart parts."),
+          ])),
+      .optional(
         "compare",
         .record(
           "Which parts count.",
@@ -368,6 +399,7 @@ extension EnvironmentConfiguration {
             .optional("headers", ruleTexts, "Names of headers that count."),
             .optional(
               "body", .word("auto", "bytes", "json", "form", "multipart", "xml", "none"), "How bodies are compared."),
+            .optional("partOrder", .boolean, "Whether the order of multipart parts with different names counts."),
           ])),
       .optional(
         "changesState", .boolean, "Whether it changes the state (default: all but GET, HEAD, OPTIONS, TRACE)."),

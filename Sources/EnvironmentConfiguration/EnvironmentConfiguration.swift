@@ -26,6 +26,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   @Omittable package var credentialFaults: [LaunchContract.Credentials.Fault] = []
   package var matching: MatchingRules?
   package var redaction: RedactionRules?
+  package var rewriting: RewritingRules?
   package var dates: ShiftRules?
   package var policies: Policies?
   package var streams: String?
@@ -64,11 +65,16 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
     package var access = UpstreamAccess()
     /// A variable of the command that is set to the endpoint's URL.
     package var variable: String?
+    /// The endpoint's port; nil for any free one.
+    package var port: Int?
 
-    package init(url: String? = nil, access: UpstreamAccess = UpstreamAccess(), variable: String? = nil) {
+    package init(
+      url: String? = nil, access: UpstreamAccess = UpstreamAccess(), variable: String? = nil, port: Int? = nil
+    ) {
       self.url = url
       self.access = access
       self.variable = variable
+      self.port = port
     }
   }
 
@@ -164,7 +170,7 @@ package struct UpstreamAccess: Codable, Sendable, Equatable {
 }
 
 extension EnvironmentConfiguration.Upstream: Codable, ExpressibleByStringLiteral {
-  private enum CodingKeys: String, CodingKey { case url, variable }
+  private enum CodingKeys: String, CodingKey { case url, variable, port }
 
   package init(stringLiteral value: String) { self.init(url: value) }
 
@@ -176,7 +182,8 @@ extension EnvironmentConfiguration.Upstream: Codable, ExpressibleByStringLiteral
       self.init(
         url: try container.decodeIfPresent(String.self, forKey: .url),
         access: try UpstreamAccess(from: decoder),
-        variable: try container.decodeIfPresent(String.self, forKey: .variable))
+        variable: try container.decodeIfPresent(String.self, forKey: .variable),
+        port: try container.decodeIfPresent(Int.self, forKey: .port))
     }
   }
 
@@ -188,6 +195,7 @@ extension EnvironmentConfiguration.Upstream: Codable, ExpressibleByStringLiteral
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encodeIfPresent(url, forKey: .url)
       try container.encodeIfPresent(variable, forKey: .variable)
+      try container.encodeIfPresent(port, forKey: .port)
       try access.encode(to: encoder)
     }
   }
@@ -206,7 +214,7 @@ extension EnvironmentConfiguration {
     all.upstreams = general.upstreams.merging(upstreams) { old, new in
       Upstream(
         url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,
-        variable: new.variable ?? old.variable)
+        variable: new.variable ?? old.variable, port: new.port ?? old.port)
     }
     all.clock = clock ?? general.clock
     all.seed = seed ?? general.seed
@@ -219,6 +227,7 @@ extension EnvironmentConfiguration {
     all.credentialFaults += general.credentialFaults
     all.matching = general.matching.map { (matching ?? MatchingRules()).inside($0) } ?? matching
     all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
+    all.rewriting = general.rewriting.map { $0.adding(rewriting ?? RewritingRules()) } ?? rewriting
     all.dates = general.dates.map { $0.adding(dates ?? ShiftRules()) } ?? dates
     all.policies = general.policies.map { policies?.completed(by: $0) ?? $0 } ?? policies
     all.streams = streams ?? general.streams

@@ -1,3 +1,5 @@
+package import Basics
+
 /// What counts as the same request, and in which order interactions play.
 ///
 /// All rules that match a request apply. What they ignore adds up; where two set the same part, the later one wins.
@@ -36,6 +38,7 @@ package struct MatchingRules: ConfigurationPart {
     /// Applies only to matching paths: `*` matches any text within a segment, `**` any text.
     package var path: String?
     @Omittable package var ignore = Ignored()
+    @Omittable package var echo = Echoed()
     @Omittable package var compare = Compared()
     /// Whether these requests change the state in ``PlaybackOrder/state``; nil for the default, which is all methods
     /// except GET, HEAD, OPTIONS and TRACE.
@@ -45,23 +48,35 @@ package struct MatchingRules: ConfigurationPart {
     /// Whether it applies to all cassettes of a project. Such a rule may name upstreams that a cassette does not have.
     package var isShared = false
 
-    private enum CodingKeys: String, CodingKey { case note, upstream, method, path, ignore, compare, changesState }
+    private enum CodingKeys: String, CodingKey {
+      case note, upstream, method, path, ignore, echo, compare, changesState
+    }
 
     package init(
       note: String? = nil, upstream: String? = nil, method: String? = nil, path: String? = nil,
-      ignore: Ignored = Ignored(), compare: Compared = Compared(), changesState: Bool? = nil
+      ignore: Ignored = Ignored(), echo: Echoed = Echoed(), compare: Compared = Compared(), changesState: Bool? = nil
     ) {
       self.note = note
       self.upstream = upstream
       self.method = method
       self.path = path
       self.ignore = ignore
+      self.echo = echo
       self.compare = compare
       self.changesState = changesState
     }
 
+    /// Its JSON with the members in the usual order: what it applies to, then what it does.
+    package var document: JSON {
+      let members = (try? JSON.encode(self)).flatMap { try? JSON.parse([UInt8]($0)) }?.object ?? []
+      let order = ["note", "upstream", "method", "path", "ignore", "echo", "compare", "changesState"]
+      return .object(order.compactMap { name in members[name].map { JSON.Member(name, $0) } })
+    }
+
     /// Whether it leaves everything at the default.
-    package var changesNothing: Bool { ignore == Ignored() && compare == Compared() && changesState == nil }
+    package var changesNothing: Bool {
+      ignore == Ignored() && echo == Echoed() && compare == Compared() && changesState == nil
+    }
   }
 
   /// Parts of a request to ignore. In names, `*` matches any text.
@@ -91,6 +106,28 @@ package struct MatchingRules: ConfigurationPart {
     }
   }
 
+  /// Values of a request to ignore, and to put into the answer in place of the recorded ones. In names, `*` matches any
+  /// text.
+  package struct Echoed: Codable, Sendable, Equatable, EmptyInitializable {
+    /// Names of headers.
+    @Omittable package var headers: [String] = []
+    /// Names of query items.
+    @Omittable package var query: [String] = []
+    /// JSON paths of strings and numbers; they cannot count from the end.
+    @Omittable package var json: [String] = []
+    /// Names of form items and multipart parts.
+    @Omittable package var form: [String] = []
+
+    package init() {}
+
+    package init(headers: [String] = [], query: [String] = [], json: [String] = [], form: [String] = []) {
+      self.headers = headers
+      self.query = query
+      self.json = json
+      self.form = form
+    }
+  }
+
   /// Parts of a request to compare or not; nil for no change.
   package struct Compared: Codable, Sendable, Equatable, EmptyInitializable {
     package var method: Bool?
@@ -103,12 +140,14 @@ package struct MatchingRules: ConfigurationPart {
     /// Names of headers to compare, with all values of each in order.
     @Omittable package var headers: [String] = []
     package var body: BodyKind?
+    /// Whether the order of multipart parts with different names counts. Parts of one name keep their order.
+    package var partOrder: Bool?
 
     package init() {}
 
     package init(
       method: Bool? = nil, scheme: Bool? = nil, host: Bool? = nil, path: Bool? = nil, query: Bool? = nil,
-      headers: [String] = [], body: BodyKind? = nil
+      headers: [String] = [], body: BodyKind? = nil, partOrder: Bool? = nil
     ) {
       self.method = method
       self.scheme = scheme
@@ -117,6 +156,7 @@ package struct MatchingRules: ConfigurationPart {
       self.query = query
       self.headers = headers
       self.body = body
+      self.partOrder = partOrder
     }
   }
 

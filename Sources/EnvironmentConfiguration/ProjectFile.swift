@@ -166,7 +166,7 @@ package struct ProjectFile: Sendable, Equatable {
 
 extension EnvironmentConfiguration {
   /// Returns the settings with absolute paths of files and secrets.
-  fileprivate func absolute(in folder: String) -> Self {
+  func absolute(in folder: String) -> Self {
     func source(_ text: String) -> String {
       text.hasPrefix("file:") ? "file:" + ProjectFile.absolute(String(text.dropFirst(5)), in: folder) : text
     }

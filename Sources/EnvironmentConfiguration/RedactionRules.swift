@@ -1,3 +1,5 @@
+package import Basics
+
 /// What to redact in recordings, in addition to the environment's credentials and the headers that carry credentials.
 package struct RedactionRules: ConfigurationPart {
   package static var member: String { "redaction" }
@@ -18,18 +20,26 @@ package struct RedactionRules: ConfigurationPart {
   package struct Keep: Codable, Sendable, Equatable, EmptyInitializable {
     /// Header fields that would be redacted without being named.
     @Omittable package var headers: [String] = []
+    /// Fields of queries and bodies that would be redacted without being named, such as `password`.
+    @Omittable package var fields: [String] = []
     /// Credentials that are not secret, as `SERVICE/ACCOUNT`, such as a user's name.
     @Omittable package var credentials: [String] = []
 
     package init() {}
 
-    package init(headers: [String], credentials: [String]) {
+    package init(headers: [String], fields: [String], credentials: [String]) {
       self.headers = headers
+      self.fields = fields
       self.credentials = credentials
     }
   }
 
   package init() {}
+
+  /// Its JSON.
+  package var document: JSON {
+    (try? JSON.encode(self)).flatMap { try? JSON.parse([UInt8]($0)) } ?? .object([JSON.Member]())
+  }
 
   /// Returns these rules and the others.
   package func adding(_ others: RedactionRules) -> RedactionRules {
@@ -40,6 +50,7 @@ package struct RedactionRules: ConfigurationPart {
     all.form.appendNew(others.form)
     all.patterns.appendNew(others.patterns)
     all.keep.headers.appendNew(others.keep.headers)
+    all.keep.fields.appendNew(others.keep.fields)
     all.keep.credentials.appendNew(others.keep.credentials)
     return all
   }
@@ -47,5 +58,5 @@ package struct RedactionRules: ConfigurationPart {
 
 extension [String] {
   /// Appends the elements that are not in the list yet.
-  mutating func appendNew(_ others: [String]) { self += others.filter { !contains($0) } }
+  package mutating func appendNew(_ others: [String]) { self += others.filter { !contains($0) } }
 }

@@ -8,7 +8,7 @@ import LaunchContract
 /// Provisions environments and holds what they share: the server, the upstream client and the open cassettes.
 package final class EnvironmentService: Sendable {
   private let server: HTTPServer
-  /// Whether the server belongs to the caller, who stops it.
+  /// Whether the server belongs to the caller, which stops it.
   private let isServerShared: Bool
   private let client = UpstreamClient()
   private let cache: CassetteCache
@@ -33,8 +33,8 @@ package final class EnvironmentService: Sendable {
   /// Provisions an environment: opens the cassette, reserves the endpoints' ports and starts the timeline.
   ///
   /// - Parameters:
-  ///   - specification: what the test asks for.
-  ///   - hooks: what a daemon adds.
+  ///   - specification: the requested environment.
+  ///   - hooks: the daemon's hooks; the default has none.
   ///   - snapshot: the snapshot of an environment to restore after its process was killed; its specification, id and
   ///     token apply.
   /// - Returns: the environment, which already serves requests.
@@ -52,9 +52,15 @@ package final class EnvironmentService: Sendable {
     var plan = plan
     do {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
-      let reserved = try (0...plan.upstreams.count).map { _ in try hooks.reserve?() ?? server.reserve() }
+      let fixed = plan.specification.endpointPorts ?? [:]
+      let ports = [nil] + plan.upstreams.map { fixed[$0.name] }
+      // Fixed ports first, so that no other endpoint takes one of them.
+      var reserved = [ReservedListener?](repeating: nil, count: ports.count)
+      for index in ports.indices.filter({ ports[$0] != nil }) + ports.indices.filter({ ports[$0] == nil }) {
+        reserved[index] = try hooks.reserve?(ports[index]) ?? server.reserve(ports[index])
+      }
       return try Environment(
-        plan, hooks: hooks, reserved: reserved, client: plan.mode.mayReachNetwork ? client : nil)
+        plan, hooks: hooks, reserved: reserved.compactMap(\.self), client: plan.mode.mayReachNetwork ? client : nil)
     } catch {
       if plan.isRestored { plan.recorder?.release() } else { plan.recorder?.discard() }
       throw error as? CodedError ?? CodedError(.inputOutput, "\(error)")

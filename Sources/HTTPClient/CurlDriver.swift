@@ -48,7 +48,7 @@ final class CurlDriver: @unchecked Sendable {
   private var spare: [RawResponse] = []
   /// Sockets whose closing curl reports.
   private var sockets: Set<Int32> = []
-  /// When curl wants to be called without an event, and when to check for stalls; in nanoseconds.
+  /// When to call curl without an event, and when to check for stalls; in nanoseconds.
   private var timer: UInt64?
   private var nextPatrol: UInt64 = 0
   private var isTornDown = false

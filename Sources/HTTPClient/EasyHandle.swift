@@ -43,7 +43,7 @@ final class EasyHandle {
   ///   - origin: the upstream, for errors.
   ///   - driver: runs its transfers and watches its sockets; must outlive them; nil for a connection without a
   ///     transfer.
-  /// - Throws: ``UpstreamError`` if memory is short or an option is not available.
+  /// - Throws: ``UpstreamError`` if memory is exhausted or an option is not available.
   init(_ settings: Settings, trust: Trust = .usual, origin: Origin, driver: CurlDriver? = nil) throws {
     guard let raw = curl_easy_init() else {
       throw UpstreamError(kind: .other, message: "\(origin): out of memory for a request; free some")
@@ -106,7 +106,9 @@ final class EasyHandle {
 
   /// Describes a transfer that failed with `code`; call it before ``release()``.
   func failure(_ code: CURLcode, to origin: Origin) -> CurlFailure {
-    let detail = problem[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: problem)
+    let detail =
+      problem[0] == 0
+      ? String(cString: curl_easy_strerror(code)) : Self.withoutDuration(String(cString: problem))
     let bareHost = origin.host.drop { $0 == "[" }.prefix { $0 != "]" }
     let isDirect = settings.proxy(for: origin.scheme).isEmpty || detail.contains("to \(bareHost) port \(origin.port) ")
     return CurlFailure(
@@ -115,6 +117,9 @@ final class EasyHandle {
       isOutOfDescriptors: Self.isOutOfDescriptors, detail: detail,
       authorities: trust.authorities ?? settings.authoritiesPlace)
   }
+
+  /// libcurl's message without durations, so that equal failures have equal messages.
+  static func withoutDuration(_ text: String) -> String { text.replacing(#/ after \d+ ms/#, with: "") }
 
   /// Whether no descriptor is available: curl does not report why it got none.
   private static var isOutOfDescriptors: Bool {

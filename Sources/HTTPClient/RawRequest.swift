@@ -47,7 +47,7 @@ package struct RawRequest {
 package protocol RawReceiver: AnyObject {
   /// The complete response has arrived. It is valid during the call only.
   func came(_ response: RawResponse)
-  /// The response is long, slow or needs full parsing: it is a regular one, whose body may be a stream.
+  /// The response is long, slow or needs full parsing, so it is delivered as a regular one. Its body may be a stream.
   func began(_ response: Response)
   /// The request failed.
   func failed(_ error: any Error)
@@ -77,7 +77,8 @@ package final class RawResponse {
     var valueCount: Int
   }
 
-  // Used by one thread, and from no callback: not checked, which would be a third of the time that a head takes.
+  // Used by one thread and never from a callback, so exclusivity is not checked. The checks would take a third of the
+  // time needed to parse a head.
 
   /// 0 until the first status line.
   @exclusivity(unchecked) package private(set) var status = 0
@@ -215,7 +216,7 @@ package final class RawResponse {
     return start
   }
 
-  /// Appends bytes to the body; returns false if memory is short.
+  /// Appends bytes to the body; returns false if memory is exhausted.
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if bodyCount + bytes.count > bodyCapacity {
       bodyCapacity = max(bodyCount + bytes.count, length.map { min($0, Transfer.earlyLimit) } ?? 2 * bodyCapacity)

@@ -59,11 +59,6 @@ struct ResponseHead {
     return line
   }
 
-  /// Whether the body is a stream of server-sent events.
-  var isEventStream: Bool {
-    (headers["Content-Type"] ?? "").prefix { $0 != ";" && $0 != " " }.lowercased() == "text/event-stream"
-  }
-
   /// The body's length if the head declares it.
   var length: Int? {
     guard headers["Transfer-Encoding"] == nil, let text = headers["Content-Length"] else { return nil }

@@ -165,8 +165,8 @@ final class Transfer: @unchecked Sendable {
   /// Whether it waits for our side.
   var isPaused: Bool { isReceivingPaused || isSendingPaused }
 
-  /// Whether the response is an event stream, which may be silent.
-  var mayBeSilent: Bool { pipe != nil && head.isEventStream }
+  /// Whether the response has no length, so that it may be a stream, which may be silent.
+  var mayBeSilent: Bool { pipe != nil && head.length == nil }
 
   /// Whether only this transfer still references the response's stream.
   var isForgotten: Bool { pipe != nil && isKnownUniquelyReferenced(&pipe) }

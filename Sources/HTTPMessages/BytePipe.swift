@@ -40,6 +40,7 @@ package final class BytePipe: Sendable {
     var consumed = 0
     var buffered = 0
     var end = End.open
+    var hasLeftovers = false
     var waitingReader: UnsafeContinuation<Void, Never>?
     var waitingWriter: UnsafeContinuation<Void, Never>?
     var foundEmpty = false
@@ -254,6 +255,7 @@ package final class BytePipe: Sendable {
     let wake: Wake = state.withLock { state in
       guard case .open = state.end else { return Wake() }
       state.end = .abandoned
+      state.hasLeftovers = state.buffered > 0
       state.chunks = []
       state.first = 0
       state.consumed = 0
@@ -274,6 +276,14 @@ package final class BytePipe: Sendable {
   /// Whether the reader has abandoned the stream.
   package var isAbandoned: Bool {
     state.withLock { if case .abandoned = $0.end { true } else { false } }
+  }
+
+  /// Whether the reader has abandoned the stream with bytes in it.
+  package var hasLeftovers: Bool { state.withLock { $0.hasLeftovers } }
+
+  /// Whether the writer has finished the stream.
+  package var isFinished: Bool {
+    state.withLock { if case .finished = $0.end { true } else { false } }
   }
 
   private func close(_ end: End) {

@@ -3,7 +3,7 @@ import Dispatch
 
 /// The two directions of an upgraded connection, as streams.
 package struct Duplex: Sendable {
-  /// The bytes received; ends when the other side ends its direction or disconnects.
+  /// The bytes received. Ends when the peer closes its sending side or disconnects.
   package let incoming: BytePipe
   /// The bytes to send. When it ends, the rest is sent and the connection is closed.
   package let outgoing: BytePipe
@@ -28,8 +28,9 @@ package final class DuplexPump: @unchecked Sendable {
   private let channel: any DuplexChannel
   private let queue = DispatchQueue(label: "duplex")
   private let duplex = Duplex(incoming: BytePipe(), outgoing: BytePipe())
-  /// Protects everything below. The queue would do, but ThreadSanitizer understands locks better than queues.
-  private let lock = Guarded(())
+  /// Protects everything below. The queue would do, but ThreadSanitizer understands locks better than queues. (It reports
+  /// accesses to a value without a size as accesses to the object's header.)
+  private let lock = Guarded(true)
   private var reading: (any DispatchSourceRead)?
   private var writing: (any DispatchSourceWrite)?
   private var isReadingSuspended = false

@@ -108,7 +108,10 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   package mutating func removeHopByHop() {
     // Most messages have none; checking first saves a copy.
     guard fields.contains(where: { Self.isHopByHop($0.name) }) else { return }
-    let named = all("Connection").flatMap { $0.split(separator: ",") }
+    // The value is almost always `keep-alive` or `close`, which name no header fields.
+    let named = all("Connection")
+      .filter { !$0.equalsIgnoringASCIICase("keep-alive") && !$0.equalsIgnoringASCIICase("close") }
+      .flatMap { $0.split(separator: ",") }
       .map { $0.drop(while: { $0 == " " || $0 == "\t" }) }
       .map { String($0.prefix(while: { $0 != " " && $0 != "\t" })) }
     fields.removeAll { field in

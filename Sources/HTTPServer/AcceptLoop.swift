@@ -12,7 +12,7 @@ import Synchronization
 /// The thread that accepts connections, detects disconnected clients and ends connections that send too slowly.
 final class AcceptLoop {
   private static let sweepInterval = 500
-  /// Milliseconds of silence after a response before a connection may be closed to make room for others.
+  /// Milliseconds of inactivity after a response before a connection may be closed to make room for others.
   private static let idleMilliseconds = 1000
 
   private static let fewConnections = 4
@@ -149,7 +149,7 @@ final class AcceptLoop {
     }
   }
 
-  /// Closes connections that have been silent since their last response.
+  /// Closes connections that have been inactive since their last response.
   private func endIdleConnections() {
     let now = Clock.milliseconds()
     core.registry.withLock { registry in

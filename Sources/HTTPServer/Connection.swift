@@ -38,7 +38,7 @@ final class Connection: @unchecked Sendable {
   let core: ServerCore
   /// The request being read or answered; used by the connection's server thread only.
   let request: UnsafeMutablePointer<RequestState>
-  /// Since when the server has been waiting for a request head, in milliseconds; 0 while it is not.
+  /// The time since which the server has been waiting for a request head, in milliseconds; 0 while it is not.
   ///
   /// Positive since connecting (or since it should have closed), negative since a response, after which it may be idle.
   let waitingSince: Atomic<Int>

@@ -105,7 +105,7 @@ final class HandlerCall: Sendable {
     state.withLock { $0.upgrade.take() }
   }
 
-  /// The response has ended, or the connection before it.
+  /// The response has ended, or the connection was closed before that.
   func end(complete: Bool) {
     let (task, outcome, stream, jobs) = state.withLock { state in
       state.isOver = true

@@ -98,8 +98,8 @@ struct Refusal: Sendable {
     return quoted + "\""
   }
 
-  /// Writes the response to the socket and ends that direction. The response is lost if it does not fit the send
-  /// buffer.
+  /// Writes the response to the socket and closes the sending side. The response is lost if it does not fit into the
+  /// send buffer.
   func send(to descriptor: Int32) {
     let body = body
     let head =

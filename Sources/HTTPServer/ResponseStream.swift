@@ -63,10 +63,9 @@ final class ResponseStream: Sendable {
   /// Ends the connection after the bytes sent so far.
   ///
   /// `MHD_CONTENT_READER_END_WITH_ERROR` exists for this, and so does the end of a stream for HTTP/1.0. But
-  /// libmicrohttpd
-  /// 0.9.75 closes such a connection without cleaning up: if it was ever suspended, its descriptor stays open until the
-  /// idle timeout. It cleans up at once after a failed write, so this shuts the socket down and returns a byte that can
-  /// no longer be written.
+  /// libmicrohttpd 0.9.75 closes such a connection without cleaning up: if it was ever suspended, its descriptor stays
+  /// open until the idle timeout. It cleans up at once after a failed write, so this shuts the socket down and returns a
+  /// byte that can no longer be written.
   private func end(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     guard !buffer.isEmpty else { return diorama_reader_error() }
     Socket.end(connection.descriptor)

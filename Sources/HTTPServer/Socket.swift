@@ -75,7 +75,7 @@ enum Socket {
 
   /// Reads and drops available bytes.
   ///
-  /// - Returns: false if the peer has ended its direction.
+  /// - Returns: false if the peer has closed its sending side.
   static func drop(_ descriptor: Int32) -> Bool {
     withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) { buffer in
       // Bounded, since the caller has other connections to serve; the rest is reported again.

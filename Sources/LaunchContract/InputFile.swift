@@ -68,19 +68,16 @@ package struct InputFile: ~Copyable {
   ///
   /// - Parameter limit: the maximum size in bytes.
   /// - Returns: the bytes.
-  /// - Throws: ``CodedError`` if reading fails, the file is larger, or a large file begins with a zero byte. No text
-  ///   does, and a sparse file would take gigabytes of memory before a parser rejects its first byte.
+  /// - Throws: ``CodedError`` if reading fails, the file is larger, or a large file begins with a zero byte.
   package func read(atMost limit: Int) throws(CodedError) -> Data {
     try checkSize(atMost: limit)
+    try checkIsText()
     // A sparse file's size may exceed the available memory.
     var data = Data(capacity: min(size, 64 << 20))
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
       let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
       if count > 0 {
-        guard size < 64 << 20 || !data.isEmpty || buffer[0] != 0 else {
-          throw CodedError(.inputOutput, "it is not text: it begins with a zero byte")
-        }
         guard count <= limit - data.count else { throw CodedError(tooLarge: limit) }
         data.append(contentsOf: buffer[..<count])
       } else if count == 0 {
@@ -110,13 +107,30 @@ package struct InputFile: ~Copyable {
     guard size <= limit else { throw CodedError(tooLarge: limit) }
   }
 
+  /// - Throws: ``CodedError`` if a large file begins with a zero byte. No text does, and a sparse file would take gigabytes
+  ///   of memory before a parser rejects its first byte.
+  package func checkIsText() throws(CodedError) {
+    var first: UInt8 = 1
+    guard size >= 64 << 20, pread(descriptor, &first, 1, 0) == 1, first == 0 else { return }
+    throw CodedError(.inputOutput, "it is not text: it begins with a zero byte")
+  }
+
+  /// The size of a regular file in bytes; 0 for anything else.
+  package static func size(of path: String) -> Int {
+    var status = stat()
+    return stat(path, &status) == 0 && refusedKind(status, acceptsPipes: false) == nil ? Int(status.st_size) : 0
+  }
+
   /// The kind of a file that is not a regular file.
   ///
   /// - Parameter path: the path; links are followed.
   /// - Returns: a phrase such as `a pipe`; nil for a regular or missing file.
   package static func refusedKind(_ path: String) -> String? {
     var status = stat()
-    return stat(path, &status) == 0 ? refusedKind(status, acceptsPipes: false) : nil
+    if stat(path, &status) == 0 { return refusedKind(status, acceptsPipes: false) }
+    let isLoop = errno == ELOOP
+    // A link to nothing would be replaced by a file in its place.
+    return lstat(path, &status) == 0 ? isLoop ? "a loop of symbolic links" : "a broken symbolic link" : nil
   }
 
   private static func refusedKind(_ status: stat, acceptsPipes: Bool) -> String? {

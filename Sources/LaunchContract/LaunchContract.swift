@@ -3,8 +3,7 @@ package import Foundation
 
 /// The document that a test passes to the app at launch; it describes the app's environment.
 ///
-/// `INTERFACE.md`, "Launch contract", specifies the JSON. The environment writes it with ``ContractWriter``; the app reads
-/// it with ``decode(argumentsOf:environment:)``.
+/// The environment writes its JSON with ``ContractWriter``; the app reads it with ``decode(argumentsOf:environment:)``.
 package struct LaunchContract: Sendable, Equatable {
   /// The version that is written, and the highest that is read.
   package static let currentVersion = 1
@@ -83,7 +82,7 @@ extension LaunchContract {
 
   /// The app's time and how it advances.
   package struct Clock: Sendable, Equatable {
-    /// See `INTERFACE.md`, "Clock kinds".
+    /// How the clock runs, as the article Time of the library Diorama explains.
     package enum Kind: String, Codable, Sendable, CaseIterable {
       case system, frozen, ticking, scaled, manual
     }

@@ -17,7 +17,7 @@ extension CodedError {
 
   /// The peer closed the connection in the middle of the response; it counts as absent.
   fileprivate static func cutOff(_ part: String) -> CodedError {
-    CodedError(.inputOutput, "the connection closed within the response's \(part)")
+    CodedError(.inputOutput, "the connection closed before the end of the response's \(part)")
   }
 }
 

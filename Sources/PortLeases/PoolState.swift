@@ -16,12 +16,12 @@ struct PoolState {
   private static let rest: TimeInterval = 10
 
   var entries: [UInt16: Entry] = [:]
-  /// How many of the pool's ports are leased, without those of a pool from before a restart.
+  /// How many of the pool's ports are leased. Ports of another pool, leased before a restart, do not count.
   private(set) var leasedCount = 0
   private let pool: ClosedRange<UInt16>
   /// The order in which ports are leased: least recently used first.
   private var free: Queue<UInt16>
-  /// Ports taken in advance beside a former user's connections; not used by other requests meanwhile.
+  /// Ports taken in advance although they have connections of a former user. Other requests do not use them meanwhile.
   private var spares: [(holder: PortHolder, until: Date)] = []
   /// A port taken in advance for the next request of this kind.
   private(set) var ready: (holder: PortHolder, reusable: Bool)?

@@ -1,13 +1,13 @@
 package import Foundation
 
-/// A port held for an owner until it is released, it expires, or the owner is gone.
+/// A port held for an owner until it is released, the lease expires, or the owner is gone.
 package struct PortLease: Hashable, Sendable, Codable {
   package let port: UInt16
   /// Its purpose.
   package let name: String?
-  /// The process whose end frees it.
+  /// The process that owns it. The port is released when the process ends.
   package let owner: PortOwner?
-  /// The environment whose end frees it.
+  /// The environment that owns it. The port is released when the environment ends.
   package let environment: String?
   package let since: Date
   /// When it expires.
@@ -37,11 +37,11 @@ package struct PortRequest: Sendable {
   package var count: Int
   /// The purpose of each port; at most `count` names.
   package var names: [String]
-  /// The process whose end frees the ports.
+  /// The process that owns the ports. They are released when it ends.
   package var owner: PortOwner?
   /// How long the lease lasts.
   package var ttl: Duration?
-  /// The environment whose end frees the ports.
+  /// The environment that owns the ports. They are released when it ends.
   package var environment: String?
   /// Whether a silent socket holds the ports, for a program that binds with `SO_REUSEADDR`.
   package var holds: Bool

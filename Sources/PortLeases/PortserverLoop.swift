@@ -85,6 +85,8 @@ final class PortserverLoop: @unchecked Sendable {
     }
     for client in clients { close(client.descriptor) }
     // Free the address before reporting the end.
+    // Also ends copies that a child holds until it has started.
+    _ = shutdown(listener, Int32(SHUT_RDWR))
     close(listener)
     listener = -1
     if let file, let path = address.path, let found = Self.identity(path), found == file { unlink(path) }
@@ -204,7 +206,7 @@ enum PortserverRequest: Equatable {
   ///
   /// - Parameters:
   ///   - bytes: the bytes received so far.
-  ///   - isOver: whether the client has ended its direction.
+  ///   - isOver: whether the client has closed its sending side.
   init(_ bytes: [UInt8], isOver: Bool) {
     guard bytes.count <= Self.most else {
       self = .malformed

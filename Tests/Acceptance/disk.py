@@ -101,6 +101,22 @@ def main():
                 run = support.Run("record", place / "booking", app(), store)
                 one_line(checks, "a full disk", run, (73, 74), "booking")
                 whole("a full disk", place)
+                checks.that(
+                    "No space left on device" in run.words and " failed)" in run.words and "failed upstream" not in run.words,
+                    "a full disk: the report does not blame the upstream", run,
+                )
+                full = place / "fill"
+                with full.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+                    while True:
+                        file.write(bytes(4096))
+                for words in (["port"], ["env", "create", "--mode", "mock"], ["serve"]):
+                    variables = dict(support.environment(), DIORAMA_HOME=str(place / "daemon"))
+                    started = subprocess.run([support.binary("diorama"), *words], env=variables, capture_output=True, text=True)
+                    checks.that(
+                        started.returncode in (69, 73) and "No space left on device" in started.stderr and started.stderr.count("\n") == 1,
+                        f"a full disk: {' '.join(words)} says so", started,
+                    )
+                full.unlink()
                 run = support.Run("replay", place / "booking", app(3))
                 checks.that(run.status == 0, "a full disk: the old cassette replays", run)
             else:

@@ -406,16 +406,16 @@ def check_packages(checks, readme):
 
 def known_options():
     """The options in the help of all commands, and of this script."""
-    words = ["run", "serve", "env", "port", "cassette", "contract", "strings"]
+    words = ["run", "serve", "env", "port", "cassette", "rules", "contract", "strings"]
     deeper = {
         "env": ["list", "show", "create", "update", "report", "delete"], "port": ["list", "release"],
-        "cassette": ["show", "check", "diff", "prune", "import", "export"], "contract": ["show", "check"],
+        "cassette": ["show", "check", "diff", "prune", "import", "export"], "contract": ["show", "check"], "rules": ["suggest"],
     }
     texts = [support.diorama("--help").stdout]
     for word in words:
         texts += [support.diorama(word, "--help").stdout]
         texts += [support.diorama(word, more, "--help").stdout for more in deeper.get(word, [])]
-    return set(re.findall(r"--[a-z][a-z-]*", " ".join(texts))) | {"--help", "--update"}
+    return set(re.findall(r"--[a-z][a-z-]*", " ".join(texts))) | {"--help", "--update", "--diorama-mode"}
 
 
 def main():

@@ -70,9 +70,11 @@ def main():
         checks.that(kept == files, "a failed command leaves the cassette as it was")
         checks.that(len(support.har(folder / "good.failed")) == 1, "its recording is beside the cassette")
 
-        words = support.arguments("record", good, ["sh", "-c", 'curl -s "$DIORAMA_ENDPOINT_API/anything/interrupted"; echo; exec sleep 60'], api)
-        with subprocess.Popen(words, env=support.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            while process.stdout.readline().strip() != "}":
+        words = support.arguments("record", good, ["sh", "-c", 'curl -s "$DIORAMA_ENDPOINT_API/anything/interrupted"; echo; echo ready; exec sleep 60'], api)
+        with subprocess.Popen(words, env=support.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:  # it may be ignored here
+            # Not before curl has ended: a shell whose command ends normally continues after SIGINT.
+            while process.stdout.readline().strip() != "ready":
                 pass
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=support.PATIENCE)

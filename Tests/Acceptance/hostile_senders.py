@@ -294,7 +294,7 @@ def is_cut(folder, number):
     for path in folder.glob("answers*.har"):
         for entry in json.loads(path.read_text())["log"]["entries"]:
             if entry["request"]["url"].endswith(f"/case-{number}"):
-                return "incomplete" in json.dumps(entry) or "cut" in json.dumps(entry["response"].get("_diorama", {}))
+                return "incomplete" in json.dumps(entry) or "cut" in json.dumps(entry["response"]["content"].get("_diorama", {}))
     return False
 
 

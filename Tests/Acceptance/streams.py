@@ -1,6 +1,7 @@
 """Records streams of a real server as they arrive, and replays them event by event without it: at once, in recorded or
-scaled time, and by the environment's clock. Recovers a recording that was killed in the middle of a stream. Records and
-replays WebSockets of a real server and a real client, both in Python, also over TLS.
+scaled time, and by the environment's clock. Recovers a recording that was killed in the middle of a stream. Does the same
+with streams of other types, most of all a watch of a real etcd. Records and replays WebSockets of a real server and a real
+client, both in Python, also over TLS.
 
     streams.py
 """
@@ -40,6 +41,23 @@ while count < most:
     count += 1
 """
 
+# The app: watches a key of etcd through its JSON gateway, sees its own puts come, and leaves.
+WATCH = """
+import base64, http.client, json, os, time
+def ask(path, body):
+    connection = http.client.HTTPConnection(os.environ["DIORAMA_ENDPOINT_ETCD"].split("//")[1], timeout=60)
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    return connection.getresponse()
+key = base64.b64encode(b"departures").decode()
+watch = ask("/v3/watch", {"create_request": {"key": key}})
+print(watch.getheader("Content-Type"), watch.getheader("Content-Length"))
+print("created" in json.loads(watch.readline())["result"])
+for text in [b"on time", b"delayed", b"departed"]:
+    time.sleep(0.1)
+    ask("/v3/kv/put", {"key": key, "value": base64.b64encode(text).decode()}).read()
+    for event in json.loads(watch.readline())["result"]["events"]:
+        print(base64.b64decode(event["kv"]["value"]).decode(), event["kv"]["mod_revision"], flush=True)
+"""
 
 # A WebSocket server that greets, answers in capitals or reversed, pings, and closes with its own code.
 CHAT = """
@@ -86,7 +104,8 @@ print(json.dumps(heard))
 
 
 class Board:
-    """A server of departures: its events are sent one by one with pauses; /open never ends, /cut breaks off."""
+    """A server of departures: its events are sent one by one with pauses; /open never ends, /cut is cut off; a
+    path may be followed by `?` and a media type."""
 
     def __init__(self):
         self.socket = socket.socket()
@@ -102,11 +121,15 @@ class Board:
 
     def serve(self, connection):
         with connection, contextlib.suppress(OSError):
-            path = connection.makefile("rb").readline().split()[1]
+            path, *kind = connection.makefile("rb").readline().split()[1].split(b"?")
+            kind = kind[0] if kind else b"text/event-stream"
             if path == b"/plain":
                 return connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nplain")
+            if path == b"/length":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\nhello")
+                return connection.recv(1)
             connection.sendall(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+                b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" % kind
             )
             for number, event in enumerate(EVENTS):
                 if number:
@@ -170,6 +193,64 @@ def endings(checks, folder, board):
         chunks, _, end = listened(support.Run("replay", cassette, app(path, most)))
         checks.that(chunks == EVENTS, f"{path} is replayed with all received events", chunks)
         checks.that(end == ("cut" if path == "/cut" else "left"), f"{path} ends in replay as it was recorded", end)
+
+
+def other_types(checks, folder, board):
+    types = ["application/json", "application/json-seq", "text/plain", "multipart/x-mixed-replace", "application/octet-stream"]
+    for number, kind in enumerate(types):
+        cassette = folder / f"type{number}"
+        for path, most, ending in [("/events", "", "end"), ("/open", "3", "left"), ("/open", "1", "left")]:
+            run = support.Run("record", cassette, app(f"{path}?{kind}", most), {"board": board.url})
+            checks.that(run.status == 0 and run.report["requests"]["recorded"] == 1, f"{kind}: {path} is recorded", run)
+            notes = support.har(cassette)[0]["response"]["content"].get("_diorama", {})
+            checks.that(notes.get("open", False) == (path == "/open"), f"{kind}: the HAR records how it ended", notes)
+            run = support.Run("replay", cassette, app(f"{path}?{kind}", most))
+            chunks, _, end = listened(run)
+            wanted = EVENTS[: int(most or 3)]
+            checks.that(run.status == 0 and chunks == wanted and end == ending, f"{kind}: {path} replays up to there", run)
+            if most != "1":
+                run = support.Run("replay", cassette, app(f"{path}?{kind}", most), options=["--streams", "recorded"])
+                chunks, times, _ = listened(run)
+                checks.that(chunks == wanted and times[-1] >= PAUSE * 1.8, f"{kind}: {path} replays with its pauses", times)
+    run = support.Run("record", folder / "text", app("/cut?text/plain"), {"board": board.url})
+    checks.that(
+        run.status == 3 and f"failed upstream: GET {board.url}/cut?text/plain: cut off, and recorded up to there" in run.words,
+        "a response of another type that the backend cuts off fails the recording", run)
+    run = support.Run("record", folder / "text", app("/cut?text/plain"), {"board": board.url}, ["--allow-upstream-failures"])
+    checks.that(run.status == 0, "unless that is permitted", run)
+    chunks, _, end = listened(support.Run("replay", folder / "text", app("/cut?text/plain")))
+    checks.that(chunks == EVENTS and end == "cut", "it replays as cut off", chunks)
+
+    leave = ["sh", "-c", 'curl -s --max-time 1 "$DIORAMA_ENDPOINT_BOARD/length"; true']
+    run = support.Run("record", folder / "length", leave, {"board": board.url})
+    checks.that(
+        run.status == 3 and f"cancelled by the app: GET {board.url}/length: " in run.words and run.report["brokenOff"][0]["count"] == 1,
+        "a response with a length that the app cancels is not recorded: the report names it, and the run fails", run)
+    run = support.Run("record", folder / "length", leave, {"board": board.url}, ["--allow-upstream-failures"])
+    checks.that(run.status == 0 and not (folder / "length.har").exists(), "unless that is permitted", run)
+
+
+def watches(checks, folder):
+    cassette = folder / "watch"
+    client, peer = (f"http://127.0.0.1:{port}" for port in (support.free_port(), support.free_port()))
+    words = ["etcd", "--data-dir", folder / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client]
+    words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+    etcd = support.Program([*map(str, words), "--log-outputs", "stdout"], says="serving insecure client requests on ")
+    with etcd:
+        run = support.Run("record", cassette, [sys.executable, "-c", WATCH], {"etcd": client})
+        seen = run.output
+        checks.that(
+            run.status == 0 and seen.splitlines()[:3] == ["application/json None", "True", "on time 2"] and "departed 4" in seen,
+            "a watch of etcd works while recording", run)
+        checks.that(run.report["requests"]["recorded"] == 4, "the watch that the app left is recorded", run)
+    entry = next(entry for entry in support.har(cassette) if entry["request"]["url"].endswith("/v3/watch"))
+    content = entry["response"]["content"]
+    lines = content["text"].splitlines(keepends=True)
+    parts = [count for _, count in content["_diorama"]["parts"]]
+    checks.that(parts == [len(line) for line in lines] and len(parts) == 4, "its text is readable, and each event is a part", content)
+    for options in ([], ["--streams", "recorded"]):
+        run = support.Run("replay", cassette, [sys.executable, "-c", WATCH], options=options)
+        checks.that(run.status == 0 and run.output == seen, f"the watch replays without etcd {options}", run)
 
 
 def by_the_clock(checks, folder, cassette):
@@ -268,7 +349,7 @@ def web_sockets(checks, folder):
     checks.that(run.status == 0 and told == ["chat", "hello", "LEAVE"], "the WebSocket that the app closed replays, too", f"{told}, {run}")
     run, told = talk("replay", cassette, ["native"])
     checks.that(run.status == 3 and told and told[-1][0] == 1008, "a different message is a miss, closed with 1008", f"{told}, {run}")
-    checks.that("message 1 is 'native', but" in run.words, "the report names the difference", run.words)
+    checks.that("message 1: recorded `na\u00efve \U0001f642`, got `native`" in run.words, "the report names the difference", run.words)
     traces = {json.dumps(talk("replay", cassette, said)[1]) for _ in range(10)}
     checks.that(traces == {json.dumps(heard)}, "ten replays are identical", traces)
 
@@ -293,6 +374,42 @@ def secure_web_sockets(checks, folder):
     checks.that(run.status == 0 and told[-1] == [4000, "as you wish"], "a WebSocket over TLS is replayed", f"{told}, {run}")
 
 
+def downloads(checks, folder):
+    """A chunked body that arrives without a pause is no stream: an app that cancels it is named, and nothing is recorded."""
+    blocked = threading.Event()
+
+    def flood(handler, body):
+        if handler.path == "/blocked":
+            blocked.wait(support.PATIENCE)
+            return 200, [], b""
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/octet-stream")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        handler.connection.settimeout(0.5)
+        try:
+            while True:
+                handler.wfile.write(b"2000\r\n" + bytes(0x2000) + b"\r\n")
+        except TimeoutError:
+            # Nothing on the way to the app takes more.
+            blocked.set()
+        handler.connection.settimeout(support.PATIENCE)
+        handler.rfile.read(1)
+        raise ConnectionError("the app has left")
+
+    app = """
+import os, sys, urllib.request
+answer = urllib.request.urlopen(os.environ["DIORAMA_ENDPOINT_API"] + "/big")
+answer.read(1000)
+urllib.request.urlopen(sys.argv[1] + "/blocked").read()
+"""
+    with support.Upstream(flood) as upstream:
+        run = support.Run("record", folder / "download", [sys.executable, "-c", app, upstream.url], {"api": upstream.url})
+    checks.that(run.status == 3 and not run.report["ok"], "a cancelled download fails the recording", run)
+    checks.that([one["url"] for one in run.report["brokenOff"]] == [f"{upstream.url}/big"], "and is named", run.report)
+    checks.that(not (folder / "download.har").exists(), "and nothing is recorded")
+
+
 def main():
     checks = support.Checks("streams")
     board = Board()
@@ -300,7 +417,10 @@ def main():
         cassette = events(checks, folder, board)
         endings(checks, folder, board)
         killed(checks, folder, board)
+        other_types(checks, folder, board)
+        downloads(checks, folder)
         board.stop()
+        watches(checks, folder)
         replays(checks, cassette)
         by_the_clock(checks, folder, cassette)
         web_sockets(checks, folder)

@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -127,7 +128,7 @@ class Program:
         self.url = None
         for line in self.process.stdout:
             if says in line:
-                self.url = line.split(says, 1)[1].split()[0].rstrip("/.")
+                self.url = line.split(says, 1)[1].split()[0].rstrip("/.,")
                 break
         if self.url is None:
             self.stop()
@@ -156,8 +157,51 @@ class Program:
         self.stop()
 
 
+def free_port():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        return other.getsockname()[1]
+
+
 def httpbin():
     return Program([str(ROOT / "Config/httpbin"), "serve"])
+
+
+class Clients:
+    """The runners of tests in other languages, with our packages installed below a folder, and our command in PATH."""
+
+    def __init__(self, folder):
+        self.home, self.site, wheels = folder / "state", folder / "site", folder / "wheels"
+        subprocess.run([ROOT / "Config/venv", "pytest"], check=True)
+        # A copy, because setuptools builds in the sources.
+        shutil.copytree(ROOT / "Sources/Clients/python", folder / "python")
+        build = ["-m", "build", "--wheel", "--no-isolation", "--outdir", wheels, folder / "python"]
+        install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", self.site]
+        for words in (build, [*install, "--find-links", wheels, "pytest-diorama"]):
+            ended = finish([python("pytest"), *map(str, words)])
+            if ended.returncode != 0:
+                sys.exit(f"pytest-diorama is not installed: {ended.stdout}{ended.stderr}")
+
+    def run(self, words, folder, **variables):
+        """Runs a program in a folder; variables go to its environment."""
+        path = f"{pathlib.Path(binary('diorama')).parent}:{os.environ['PATH']}"
+        all_variables = {**environment(), "DIORAMA_HOME": str(self.home), "PYTHONPATH": str(self.site), "PATH": path, **variables}
+        return subprocess.run(
+            [str(word) for word in words], env=all_variables, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, encoding="utf-8", timeout=PATIENCE)
+
+    def pytest(self, folder, *words, **variables):
+        # pyc files hold absolute paths, and would be files of the project.
+        words = [python("pytest"), "-B", "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *words]
+        return self.run(words, folder, **variables)
+
+    def node(self, folder, *words, **variables):
+        """Runs node; `import … from "diorama"` finds our package."""
+        modules = folder / "node_modules"
+        modules.mkdir(exist_ok=True)
+        if not (modules / "diorama").exists():
+            (modules / "diorama").symlink_to(ROOT / "Sources/Clients/node")
+        return self.run(["node", *words], folder, **variables)
 
 
 class Upstream:

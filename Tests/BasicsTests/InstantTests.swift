@@ -4,6 +4,12 @@ import Testing
 
 @Suite("Instants in RFC 3339")
 struct RFC3339Tests {
+  @Test("clamps instants outside the years 0000 to 9999")
+  func clamps() {
+    #expect(RFC3339.format(seconds: .min) == "0000-01-01T00:00:00Z")
+    #expect(RFC3339.format(seconds: 253_402_300_800) == "9999-12-31T23:59:59Z")
+  }
+
   @Test(
     "parses instants",
     arguments: [

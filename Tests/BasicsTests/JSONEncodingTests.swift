@@ -53,4 +53,27 @@ struct JSONEncodingTests {
     #expect(try JSON.parse(value.encoded(.compact)) == value)
     #expect(try JSON.parse(value.encoded(.pretty)) == value)
   }
+
+  @Test("writes the same text piece by piece as from a tree", arguments: [JSON.Style.compact, .line, .pretty])
+  func writer(_ style: JSON.Style) {
+    let tree = JSON.object([
+      .init("none", .object([])), .init("text", .string("a\"b")),
+      .init("list", .array([.object([.init("id", .number("1"))]), .object([])])), .init("empty", .array([])),
+      .init("last", .array([.number("1"), .number("2")])),
+    ])
+    var writer = JSONWriter(style: style)
+    writer.object { object in
+      object.member("none") { $0.object { _ in } }
+      object.member("text", string: "a\"b")
+      object.member("list") { list in
+        list.array {
+          $0.element { $0.member("id", number: "1") }
+          $0.element { _ in }
+        }
+      }
+      object.member("empty") { $0.array { _ in } }
+      object.member("last", .array([.number("1"), .number("2")]))
+    }
+    #expect(String(decoding: writer.output, as: UTF8.self) == text(tree, style))
+  }
 }

@@ -124,7 +124,7 @@ struct JSONParsingTests {
     #expect {
       try parse(objects)
     } throws: { error in
-      "\(error)" == "line 1, column 2561: arrays and objects lie more than 512 deep in each other"
+      "\(error)" == "line 1, column 2561: arrays and objects are nested more than 512 levels deep"
     }
   }
 

@@ -18,7 +18,10 @@ struct JSONPathTests {
         "$.items..*", ["$.items.0", "$.items.0.pin", "$.items.0.ssn", "$.items.1", "$.items.1.pin"]
       ),
       ("$.user.*", ["$.user.name", "$.user.ssn", "$.user.x y"]), ("$['*']", ["$.*"]),
-      ("$.nobody", []),
+      ("$.nobody", []), ("$['user', 'items'][0, 'ssn']", ["$.user.ssn", "$.items.0"]),
+      ("$..['pin','ssn']", ["$.user.ssn", "$.items.0.pin", "$.items.0.ssn", "$.items.1.pin"]),
+      ("$ .user\n\t[ \"name\" ]", ["$.user.name"]), ("$.items[0, 0]", ["$.items.0"]),
+      ("$.items[9007199254740991]", []), ("$.items[-9007199254740991]", []),
       ("$.items[7]", []), ("$.items[-1].pin", ["$.items.1.pin"]),
       ("$.items[-2].pin", ["$.items.0.pin"]),
       ("$.items[-3]", []), ("$.user[0]", []), ("$.items.pin", []),
@@ -79,7 +82,9 @@ struct JSONPathTests {
       ("$..a..b", #"{"a":{"x":{"b":1,"a":{"b":2}}},"b":3}"#, #"{"a":{"x":{"a":{}}},"b":3}"#),
       ("$..[0]", #"{"a":[1,[2,3]]}"#, #"{"a":[[3]]}"#),
       ("$.nothing[7].here", #"{"a":1}"#, #"{"a":1}"#),
-      ("$.$ref", #"{"$ref":1,"@id":2}"#, #"{"@id":2}"#),
+      ("$['$ref']", #"{"$ref":1,"@id":2}"#, #"{"@id":2}"#), ("$.größe_1", #"{"größe_1":1,"c":2}"#, #"{"c":2}"#),
+      (#"$["\b\f\n\r\t\/\\\""]"#, #"{"\b\f\n\r\t/\\\"":1,"c":2}"#, #"{"c":2}"#),
+      (#"$['\u00e9\uD834\udd1e']"#, #"{"é𝄞":1,"c":2}"#, #"{"c":2}"#), ("$['']", #"{"":1,"c":2}"#, #"{"c":2}"#),
     ])
   func leavesOut(path: String, from json: String, rest: String) throws {
     #expect(try removed([path], from: json) == rest)
@@ -95,16 +100,22 @@ struct JSONPathTests {
   @Test(
     "rejects invalid paths with an explanation",
     arguments: [
-      ("", "it must begin with $"), ("user", "it must begin with $"),
-      ("$user", "where a dot or a bracket is expected"),
+      ("", "it must begin with $"), ("user", "it must begin with $"), (" $", "it must begin with $"),
+      ("$user", "where a dot or a bracket is expected"), ("$.a[0]b", "where a dot or a bracket is expected"),
       ("$.", "a name is missing"), ("$..", "a name is missing"), ("$...a", "a name is missing"),
-      ("$[", "brackets must contain"), ("$.a[", "brackets must contain"), ("$[0", "not closed"),
-      ("$[0:2]", "brackets must contain"), ("$[?@.a]", "brackets must contain"),
-      ("$[01x]", "brackets must contain"),
-      ("$[-9223372036854775808]", "brackets must contain"), ("$['a", "closing quote"),
-      ("$['a'", "not closed"),
-      ("$['a','b']", "not closed"), ("$.a b", "white space"), ("$.a*", "'*'"), ("$.a]", "']'"),
-      (#"$['\n']"#, "only the quote and the backslash can be escaped"),
+      ("$. a", "a name is missing"), ("$.[0]", "a name is missing"), ("$.a ", "ends with white space"),
+      ("$[", "brackets must contain"), ("$.a[", "brackets must contain"), ("$[]", "brackets must contain"),
+      ("$[0", "not closed"), ("$[0,]", "brackets must contain"), ("$[a]", "brackets must contain"),
+      ("$[01x]", "brackets must contain"), ("$['a", "closing quote"), ("$['a'", "not closed"),
+      ("$['a' 'b']", "not closed"), ("$[0:2]", "slices are not supported"), ("$[:2]", "slices are not supported"),
+      ("$[?@.a]", "filters are not supported"), ("$[01]", "without leading zeros"), ("$[-0]", "without -0"),
+      ("$[9007199254740992]", "at most 2^53 - 1"), ("$[-9007199254740992]", "at most 2^53 - 1"),
+      ("$[99999999999999999999]", "at most 2^53 - 1"), ("$.1", "an index is written [1];"), ("$.a*", "'*'"),
+      ("$.a]", "']'"), ("$.'a'", "contains ''"), ("$.a-b", "'-'"), ("$.$ref", "'$'"),
+      ("$.a\u{7F}", "a control character"), ("$['a\u{1F}']", "a control character, which must be escaped"),
+      (#"$['\"']"#, "after a backslash"), (#"$["\'"]"#, "after a backslash"), (#"$['\u00']"#, "four hexadecimal"),
+      (#"$['\uD834']"#, "half of a surrogate pair"), (#"$['\uDD1E\uD834']"#, "half of a surrogate pair"),
+      (#"$['\uD834\u0041']"#, "half of a surrogate pair"),
       ("$" + String(repeating: ".a", count: 64), "more than 63 steps"),
     ])
   func broken(path: String, problem: String) {

@@ -146,7 +146,7 @@ struct DocumentTests {
   @Test(
     "rejects a document that is not OpenAPI 3.0 or 3.1, in one line",
     arguments: [
-      ("{", "api: line 1, column 2: "), ("a: [", "api: line "), ("[]", "api: it has no `openapi`"),
+      ("{", "api: line 1, column 2: "), ("a: [", "api: line "), ("[]", "api: not an OpenAPI document"),
       ("swagger: '2.0'", "api: it is a Swagger 2.0 document"), ("openapi: 4.0.0", "api: its version is 4.0.0"),
     ])
   func broken(_ text: String, _ start: String) {

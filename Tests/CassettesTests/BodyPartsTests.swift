@@ -143,6 +143,34 @@ struct PartMeterTests {
         == [Self.part(0, 6), Self.part(70, 6), Self.part(3000, 1)])
   }
 
+  @Test("records no parts of a plain body that arrives late, but without pauses")
+  func late() {
+    #expect(Self.parts(nil, [(3000, "abc")]) == [])
+    #expect(Self.parts(nil, [(3000, "abc"), (3049, "def")]) == [])
+  }
+
+  @Test("finds the ends of parts in a redacted body by its line breaks", arguments: [nil, StreamKind.lines])
+  func redacted(kind: StreamKind?) {
+    var meter = PartMeter(kind)
+    for (time, text) in [
+      (0, "{\"t\":\"abc\"}\n"), (100, "{\"t\":\"long long secret\"}\n"), (200, "{\"n\":"), (300, "1}\r\n"),
+    ] {
+      meter.add(Array(text.utf8), at: time)
+    }
+    func parts(_ pieces: String...) -> [BodyPart] {
+      var rest = pieces[...]
+      return meter.parts { rest.popFirst().map { Array($0.utf8) } ?? [] }
+    }
+    let redacted = "{\"t\":\"<redacted>\"}\n"
+    let expected = [Self.part(0, 19), Self.part(100, 19), Self.part(200, 5), Self.part(300, 4)]
+    #expect(parts(redacted + redacted + "{\"n\":1}\r\n") == expected)
+    #expect(parts(redacted, "{\"t\":\"<reda", "cted>\"}\n{\"n", "\":1}\r\n") == expected)
+    // A line that has become shorter than the part's end in it.
+    #expect(parts(redacted + redacted + "{}\r\n").map(\.count) == [19, 19, 2, 2])
+    // Redaction has removed a line.
+    #expect(parts(redacted + "{\"n\":1}\r\n") == meter.parts)
+  }
+
   @Test("limits the number of parts, and never reports a part before it arrived")
   func bounded() {
     var meter = PartMeter(.lines)

@@ -71,14 +71,81 @@ struct WebSocketPlaybackTests {
     #expect(playback.isOver)
   }
 
-  @Test("describes how a message differs from the recorded one")
+  @Test("describes where a message differs from the recorded one")
   func miss() {
     var playback = Self.playback([">a", "<1"])
     #expect(playback.begin() == [])
-    #expect(playback.take(Self.text("b")) == .miss("message 1 is 'b', but the recorded one is 'a'"))
+    #expect(playback.take(Self.text("b")) == .miss("message 1: recorded `a`, got `b`"))
     var other = Self.playback([">a"])
     #expect(
-      other.take(WebSocketMessage(.binary, [1, 2])) == .miss("message 1 is 2 bytes, but the recorded one is 'a'"))
+      other.take(WebSocketMessage(.binary, [1, 2]))
+        == .miss(
+          "message 1: recorded a text, got 2 bytes of binary data"))
+    let same = String(repeating: "same ", count: 40)
+    var long = Self.playback([">\(same)one\(same)"])
+    #expect(
+      long.take(Self.text("\(same)two\(same)"))
+        == .miss(
+          "message 1 byte 200: recorded `…ame same same same one\(same.prefix(54))…`, "
+            + "got `…ame same same same two\(same.prefix(54))…`"))
+    var json = Self.playback([#">{"text": "\#(same)", "a": {"b": [1, 2]}, "c": 3, "d": 4, "e": 5}"#])
+    #expect(
+      json.take(Self.text(#"{"text": "\#(same)", "a": {"b": [1, 3]}, "c": 4, "d": 5, "e": 6}"#))
+        == .miss(
+          "message 1 $.a.b[1]: recorded 2, got 3; message 1 $.c: recorded 3, got 4; message 1 $.d: recorded 4, got 5 "
+            + "and 1 more"))
+    var binary = WebSocketPlayback(
+      [WebSocketFrame(isFromApp: true, time: 1, message: WebSocketMessage(.binary, [1, 2, 0, 4]))], start: 0)
+    #expect(
+      binary.take(WebSocketMessage(.binary, [1, 2, 0, 5])) == .miss("message 1 byte 3: recorded 0x04, got 0x05"))
+  }
+
+  private static func rules(_ json: String) throws -> MessageRules {
+    MessageRules(
+      try RuleBook(try CassettesTests.rules(#"{"rules": [\#(json)]}"#), upstreams: Sent.upstreams), upstream: "api",
+      target: "/chat?x=1")
+  }
+
+  @Test(
+    "compares messages by the rules that apply to the handshake",
+    arguments: [
+      (#"{"ignore": {"json": ["$.id"]}}"#, #"{"id": 1, "method": "m"}"#, #"{"id": "x", "method": "m"}"#, true),
+      (#"{"path": "/other", "ignore": {"json": ["$.id"]}}"#, #"{"id": 1}"#, #"{"id": 2}"#, false),
+      (#"{"upstream": "api", "path": "/chat", "ignore": {"json": ["$.id"]}}"#, #"{"id": 1}"#, "{}", true),
+      (#"{"ignore": {"json": ["$.id"]}}"#, #"{"id": 1, "method": "m"}"#, #"{"id": 1, "method": "n"}"#, false),
+      (#"{"ignore": {"pattern": ["[0-9a-f]{8}"]}}"#, "hello 00c0ffee", "hello deadbeef", true),
+      (#"{"ignore": {"pattern": ["^\\d+$"]}}"#, #"{"id": 17}"#, #"{"id": 18}"#, true),
+      (#"{"compare": {"body": "bytes"}}"#, #"{"a":1}"#, #"{"a": 1}"#, false),
+      (#"{"compare": {"body": "json"}}"#, #""a\u0062""#, #""ab""#, true),
+      (#"{"compare": {"body": "none"}}"#, "this", "that", true),
+      (#"{"ignore": {"json": ["$[1].id"]}}"#, #"420["said",{"id":1,"v":1}]"#, #"420["said",{"v":1.0,"id":2}]"#, true),
+      (#"{"ignore": {"json": ["$[1].id"]}}"#, #"420["said",{"id":1}]"#, #"421["said",{"id":2}]"#, false),
+      (#"{"ignore": {"json": ["$[1].id"]}}"#, #"42/a,["s",{"id":1}]"#, #"42/a,["s",{"id":2}]"#, true),
+    ])
+  func rules(rule: String, recorded: String, sent: String, isSame: Bool) throws {
+    let frame = WebSocketFrame(isFromApp: true, time: 1, message: Self.text(recorded))
+    var playback = WebSocketPlayback([frame], start: 0, rules: try Self.rules(rule))
+    #expect((playback.take(Self.text(sent)) == .plays([])) == isSame)
+    #expect(playback.matched == (isSame ? 0 : nil))
+  }
+
+  @Test("names the rules that a message was compared by, and a pattern that takes too long")
+  func ruleTitles() throws {
+    let frame = WebSocketFrame(isFromApp: true, time: 1, message: Self.text(#"{"id": 1, "v": 1}"#))
+    var playback = WebSocketPlayback([frame], start: 0, rules: try Self.rules(#"{"ignore": {"json": ["$.id"]}}"#))
+    #expect(
+      playback.take(Self.text(#"{"id": 2, "v": 2}"#))
+        == .miss(
+          "message 1 $.v: recorded 1, got 2, compared by rule 1: ignores JSON $.id"))
+    let slow = Self.text(String(repeating: "a", count: 100_000) + "b")
+    var other = WebSocketPlayback(
+      [WebSocketFrame(isFromApp: true, time: 1, message: slow)], start: 0,
+      rules: try Self.rules(#"{"ignore": {"pattern": ["(a+)+$"]}}"#))
+    guard case .miss(let text) = other.take(Self.text("a")) else {
+      Issue.record("not a miss")
+      return
+    }
+    #expect(text.hasPrefix("message 1 cannot be compared: the pattern '(a+)+$' takes too long"))
   }
 
   @Test("reports a message beyond the recorded ones", arguments: [[">a"], [">a", "<close"], [">a", ">close"]])
@@ -117,6 +184,6 @@ struct WebSocketPlaybackTests {
   func json() {
     var playback = Self.playback([">{\"a\": 1, \"b\": [1.0]}", ">[1]"])
     #expect(playback.take(Self.text("{\"b\":[1],\"a\":1}")) == .plays([]))
-    #expect(playback.take(Self.text("[2]")) == .miss("message 2 is '[2]', but the recorded one is '[1]'"))
+    #expect(playback.take(Self.text("[2]")) == .miss("message 2 $[0]: recorded 1, got 2"))
   }
 }

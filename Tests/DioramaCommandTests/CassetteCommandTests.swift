@@ -95,7 +95,7 @@ struct CassetteCommandTests {
   @Test("check lists HAR entries that aren't interactions")
   func leftOut() async throws {
     let socket = """
-      {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "_resourceType": "websocket", "_webSocketMessages": [],
+      {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "_resourceType": "websocket",
       "request": {"method": "GET", "url": "wss://api.example.com/", "headers": []},
       "response": {"status": 101, "statusText": "", "headers": [], "content": {}}}
       """
@@ -103,7 +103,8 @@ struct CassetteCommandTests {
       #"{"log": {"version": "1.2", "creator": {"name": "Browser"}, "entries": [\#(socket)]}}"#, to: "web.har")
     let outcome = try await Diorama.run("cassette", "check", folder.file("web"))
     #expect(outcome.status == 0)
-    #expect(outcome.lines == ["diorama: left out: entry 1: a WebSocket"], "\(outcome.words)")
+    #expect(
+      outcome.lines == ["diorama: left out: entry 1: a WebSocket whose messages were not saved"], "\(outcome.words)")
     #expect(try await Diorama.run("cassette", "check", "--json", folder.file("web")).text.contains("a WebSocket"))
   }
 
@@ -124,6 +125,20 @@ struct CassetteCommandTests {
     #expect(!folder.has(left))
     #expect(folder.has("booking.bodies/.gitattributes"))
     #expect(!folder.has("booking.har.partial"))
+  }
+
+  @Test("check names responses whose body is recorded in part")
+  func cut() async throws {
+    try await record("booking", "/a", "/b")
+    let har = try folder.read("booking.har")
+    let cut = har.replacing(
+      #""size": 4,"#, with: #""_diorama": {"cut": true}, "size": 4,"#, maxReplacements: 1)
+    try folder.write(cut, to: "booking.har")
+    let outcome = try await Diorama.run("cassette", "check", folder.file("booking"))
+    #expect(outcome.status == 0)
+    #expect(outcome.lines.count == 1 && outcome.words.contains("interaction 0: GET "), "\(outcome.words)")
+    #expect(outcome.words.contains("/a: the body is incomplete"))
+    #expect(try await Diorama.run("cassette", "check", "--json", folder.file("booking")).text.contains("\"partial\""))
   }
 
   @Test("a missing cassette exits with 66 and one line", arguments: ["show", "check"])

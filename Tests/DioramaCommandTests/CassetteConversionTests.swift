@@ -143,12 +143,12 @@ struct CassetteConversionTests {
     }
     try await expect(65, "broken.yaml: line 8, column", good, folder.file("broken.yaml"), "--to", target)
     try await expect(65, "no interactions in", folder.file("empty.json"), "--to", target)
-    try await expect(65, "it is none of har, vinyl", folder.file("text"), "--to", target)
+    try await expect(65, "not a recording in a known format (har, vinyl", folder.file("text"), "--to", target)
     try await expect(66, "there is no file \(folder.file("none"))", folder.file("none"), "--to", target)
     try await expect(74, "it is a folder", folder.path, "--to", target)
     try await expect(64, "no file to import", "--to", target)
     try await expect(64, "--to is missing", good)
-    try await expect(64, "did you mean vinyl?", good, "--to", target, "--from", "vinil")
+    try await expect(64, "did you mean 'vinyl'?", good, "--to", target, "--from", "vinil")
     try await expect(64, "RFC 3339", good, "--to", target, "--recorded-at", "yesterday")
     try await expect(64, "is not an origin", good, "--to", target, "--upstream", "api=ftp://x")
     try await expect(
@@ -194,7 +194,7 @@ struct CassetteConversionTests {
     let words = ["cassette", "export", cassette, "--to", folder.file("out.har")]
     expectOneLine(try await Diorama.run(words + ["--as", "har"]), status: 73, naming: "already exists", "--force")
     expectOneLine(try await Diorama.run(words), status: 64, naming: "--as is missing; give har or wiremock")
-    expectOneLine(try await Diorama.run(words + ["--as", "hal"]), status: 64, naming: "did you mean har?")
+    expectOneLine(try await Diorama.run(words + ["--as", "hal"]), status: 64, naming: "did you mean 'har'?")
     #expect(try await Diorama.run(words + ["--as", "har", "--force"]).status == 0)
     #expect(try folder.read("out.har") == before)
     expectOneLine(

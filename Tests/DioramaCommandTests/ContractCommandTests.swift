@@ -109,8 +109,8 @@ struct ContractCommandTests {
         status: 66, naming: "no contract at \(folder.file("gone")); DIORAMA_CONTRACT names it")
     }
     expectOneLine(try await Diorama.run("contract", "check"), status: 64, naming: "DIORAMA_CONTRACT")
-    expectOneLine(try await Diorama.run("contract", "chek"), status: 64, naming: "did you mean check?")
-    expectOneLine(try await Diorama.run("contract"), status: 64, naming: "show, check")
+    expectOneLine(try await Diorama.run("contract", "chek"), status: 64, naming: "did you mean 'check'?")
+    expectOneLine(try await Diorama.run("contract"), status: 64, naming: "show or check")
   }
 
   @Test("check reports members that an app silently ignores")

@@ -29,11 +29,37 @@ struct FailedRunTests {
     let outcome = try await run(["true"], options: ["--mode", mode])
     #expect(outcome.status == 3)
     #expect(outcome.words.contains("no request reached the environment"), "\(outcome.words)")
-    #expect(outcome.words.contains("DIORAMA_ENDPOINT_API") && outcome.words.contains("--allow-no-requests"))
+    for advice in ["DIORAMA_ENDPOINT_API", "--env VARIABLE=api", "--proxy", "--allow-no-requests"] {
+      #expect(outcome.words.contains(advice), "\(outcome.words)")
+    }
     #expect(try !isOK)
     #expect(folder.names.filter { $0 != "report" } == before)
+    let failing = try await run(["false"], options: ["--mode", mode])
+    #expect(failing.status == 1 && failing.words.contains("no request reached the environment"), "\(failing.words)")
+    #expect(try !isOK)
     #expect(try await run(["true"], options: ["--mode", mode, "--allow-no-requests"]).status == 0)
     #expect(folder.names.filter { $0 != "report" } == before)
+  }
+
+  @Test("if some upstreams fail while recording, with how to save that only if the command succeeded")
+  func halfDown() async throws {
+    for status in ["0", "1"] {
+      let command = ["sh", "-c", "\"$@\"; curl -s -o \"$0\" \"$DIORAMA_ENDPOINT_DOWN/\"; exit \(status)", "/dev/null"]
+      let outcome = try await run(
+        command + Program.get("/a"), upstreams: ["api=\(upstream.url)", "down=http://127.0.0.1:1"])
+      #expect(outcome.status == (status == "0" ? 3 : 1))
+      let advice = "to save a recording that lacks these responses: --allow-upstream-failures"
+      #expect(outcome.words.contains(advice) == (status == "0"), "\(outcome.words)")
+    }
+  }
+
+  @Test("if CI is set and there is no cassette, also where no requests are needed")
+  func noCassette() async throws {
+    let outcome = try await run(["true"], options: ["--allow-no-requests"], variables: ["CI": "1"])
+    #expect(outcome.status == 66)
+    #expect(outcome.words.contains("if it needs no requests, use --mode mock instead"), "\(outcome.words)")
+    let mock = try await run(["true"], options: ["--mode", "mock"], upstreams: [], variables: ["CI": "1"])
+    #expect(mock.status == 0 && mock.words.contains("mock ok") && !mock.words.contains(", from"), "\(mock.words)")
   }
 
   @Test("if an upstream fails while recording")
@@ -43,6 +69,7 @@ struct FailedRunTests {
     let outcome = try await run(Program.get("/a"), upstreams: closed)
     #expect(outcome.status == 3)
     #expect(outcome.words.contains("failed upstream: GET \(upstream.url)/a: "), "\(outcome.words)")
+    #expect(!outcome.words.contains("--allow-upstream-failures"), "there is nothing to save")
     #expect(try !isOK)
     #expect(folder.names == ["report"])
     #expect(try await run(Program.get("/a"), options: ["--allow-upstream-failures"], upstreams: closed).status == 0)
@@ -63,7 +90,10 @@ struct FailedRunTests {
 
     let check = try await Diorama.run("cassette", "check", folder.file("c"))
     #expect(check.status == 0 && check.words.contains("c.failed.har"), "\(check.words)")
-    #expect(try await Diorama.run("cassette", "check", "--recover", folder.file("c")).status == 0)
+    let recovered = try await Diorama.run("cassette", "check", "--recover", folder.file("c"))
+    #expect(recovered.status == 0)
+    let kept = "recovered 1 interaction; the old cassette is kept as \(folder.file("c.previous.har"))"
+    #expect(recovered.text.contains(kept), "\(recovered.text)")
     #expect(try folder.read("c.har").contains("/half") && !folder.has("c.failed.har"))
     #expect(try folder.read("c.previous.har").contains("/good"))
     #expect(try await run(half, options: ["--mode", "record", "--failed-recording", "replace"]).status == 7)
@@ -74,6 +104,8 @@ struct FailedRunTests {
   func first() async throws {
     #expect(try await run(["sh", "-c", "\"$@\"; exit 1", "sh"] + Program.get("/wrong")).status == 1)
     #expect(!folder.has("c.har"))
+    let missing = try await run(Program.get("/right"), variables: ["CI": "1"])
+    #expect(missing.words.contains("c.failed.har has the recording of a failed run"), "\(missing.words)")
     let corrected = try await run(Program.get("/right"))
     #expect(corrected.status == 0 && corrected.words.contains("record ok"), "\(corrected.words)")
     #expect(!folder.has("c.failed.har"))
@@ -95,6 +127,6 @@ struct FailedRunTests {
     let continuous = try await run(["true"], variables: ["CI": "1"])
     expectOneLine(continuous, status: 66, naming: "CI is set", "--upstream api=\(upstream.url)")
     let noUpstream = try await run(["true"], upstreams: [])
-    expectOneLine(noUpstream, status: 69, naming: "there is no cassette yet, so this run would record")
+    expectOneLine(noUpstream, status: 69, naming: "yet, so this run would record")
   }
 }

@@ -84,7 +84,8 @@ struct KilledTests {
     }
     let recovered = try await Diorama.run("cassette", "check", "--recover", folder.file("booking"))
     #expect(recovered.status == 0)
-    #expect(recovered.text.contains("recovered 2 interactions"))
+    let previous = folder.file("booking.previous.har")
+    #expect(recovered.text.contains("recovered 2 interactions; the old cassette is kept as \(previous)"))
     #expect(try urls() == ["/new/1", "/new/2"])
     #expect(try urls("booking.previous.har") == ["/old"])
     #expect(!folder.has("booking.har.partial"))
@@ -104,13 +105,24 @@ struct KilledTests {
     #expect(try urls() == ["/a"])
   }
 
-  @Test("keeps the unfinished recording beside the next one")
+  @Test("keeps the unfinished recording beside the next one, and says how to make it the cassette")
   func nextRecording() async throws {
     try await kill("record", "/a")
     let outcome = try await record("record", "/b")
     #expect(outcome.words.contains("booking.unfinished.har"))
     #expect(try urls() == ["/b"])
     #expect(try urls("booking.unfinished.har") == ["/a"])
+    #expect(
+      outcome.words.contains(
+        "booking.unfinished.har; to make it the cassette: diorama cassette check --recover \(folder.file("booking"))"))
+    let checked = try await Diorama.run("cassette", "check", folder.path)
+    #expect(
+      checked.words.contains("booking.unfinished.har; a newer one exists; remove this one"), "\(checked.words)")
+    let recovered = try await Diorama.run("cassette", "check", "--recover", folder.file("booking"))
+    #expect(recovered.status == 0, "\(recovered.words)")
+    #expect(try urls() == ["/a"])
+    #expect(try urls("booking.previous.har") == ["/b"])
+    #expect(!folder.has("booking.unfinished.har"))
   }
 
   @Test("is recovered by the next extension")
@@ -157,17 +169,22 @@ struct KilledTests {
     let words = arguments("record", upstream)
     let running = words + ["--"] + Program.python + ["-c", Self.app, "/a"]
     let place = folder.file("booking")
-    let (second, recovery) = try await onThread {
+    let (second, recovery, shown, checked) = try await onThread {
       let child = try Diorama.start(running)
       try child.wait(for: "ready")
       let second = try Diorama.start(words + ["--", "true"]).finish()
       let recovery = try Diorama.start(["cassette", "check", "--recover", place]).finish()
+      let shown = try Diorama.start(["cassette", "show", place]).finish()
+      let checked = try Diorama.start(["cassette", "check", place]).finish()
       child.send(SIGKILL)
       _ = child.finish()
-      return (second, recovery)
+      return (second, recovery, shown, checked)
     }
     expectOneLine(second, status: 73, naming: "another process", folder.file("booking.har"))
     expectOneLine(recovery, status: 73, naming: "another process", folder.file("booking.har"))
+    for outcome in [shown, checked] {
+      expectOneLine(outcome, status: 66, naming: "another process is still recording it; wait until it finishes")
+    }
     #expect(try await Diorama.run("cassette", "check", "--recover", folder.file("booking")).status == 0)
     #expect(try urls() == ["/a"])
     await upstream.stop()

@@ -127,4 +127,21 @@ struct ModeTests {
     #expect((strings["unused"] as? [[String: Any]])?.first?["key"] as? String == "email")
     await upstream.stop()
   }
+
+  @Test("mode mock says that it has no stubs, to the user and to the app")
+  func mock() async throws {
+    let outcome = try await Diorama.run(
+      ["run", "--mode", "mock", "--upstream", "api=http://127.0.0.1:1", "--"] + Program.get("/a"))
+    #expect(outcome.status == 3)
+    #expect(outcome.text == "501 {\n")
+    let lines = outcome.lines
+    let none = "; to answer from a recording, use mode once"
+    #expect(
+      lines.first
+        == "diorama: mode mock answers from stubs, and there are none, so every request gets status 501\(none)")
+    #expect(lines.contains("  no stub: GET http://127.0.0.1:1/a"), "\(outcome.words)")
+    #expect(lines.last == "  mode mock answers from stubs, and there are none\(none)")
+    // Without an upstream there is nothing to answer.
+    #expect(try await Diorama.run("run", "--mode", "mock", "--", "true").lines.count == 1)
+  }
 }

@@ -62,7 +62,11 @@ struct PolicyTests {
     #expect(dry.status == 0)
     #expect(dry.text.hasPrefix("would remove: interaction 1, GET "))
     let pruned = try await Diorama.run(prune)
-    #expect(pruned.text.hasSuffix("booking.har: removed 1 interaction, 2 left\n"), "\(pruned.words)")
+    let previous = folder.file("booking.previous")
+    #expect(
+      pruned.text.hasSuffix("booking.har: removed 1 interaction, 2 left\nprevious cassette: \(previous).har\n"),
+      "\(pruned.text)")
+    #expect(try await Diorama.run("cassette", "show", previous).text.contains("/b"))
     #expect(try await run(["--mode", "replay", "--unused", "fail"], ["/a", "/c"]).status == 0)
     // The reports describe the cassette before it was pruned.
     let again = try await Diorama.run(prune)
@@ -70,13 +74,37 @@ struct PolicyTests {
     #expect(again.words.contains("is for an earlier recording of"))
   }
 
+  @Test("check, show and prune take a folder for all cassettes in it")
+  func folders() async throws {
+    try await record("/a", "/b")
+    try FileManager.default.createDirectory(atPath: folder.file("sub"), withIntermediateDirectories: false)
+    for name in ["booking.previous.har", "sub/other.har"] {
+      try FileManager.default.copyItem(atPath: folder.file("booking.har"), toPath: folder.file(name))
+    }
+    let checked = try await Diorama.run("cassette", "check", folder.path)
+    #expect(checked.status == 0, "\(checked.words)")
+    let interactions = ": ok, 2 interactions, 0 strings\n"
+    #expect(checked.text == folder.file("booking.har") + interactions + folder.file("sub/other.har") + interactions)
+    let shown = try await Diorama.run("cassette", "show", folder.path + "/")
+    #expect(shown.text.contains("booking.har: 2 interactions") && shown.text.contains("other.har: 2 interactions"))
+    _ = try await run(["--mode", "replay", "--report", folder.file("report")], ["/a"])
+    let prune = ["cassette", "prune", folder.path, "--report", folder.file("report"), "--json"]
+    let pruned = try await Diorama.run(prune)
+    #expect(pruned.status == 0, "\(pruned.words)")
+    let previous = folder.file("booking.previous-2.har")
+    #expect(pruned.text.contains("\"previous\" : \"\(previous)\"") && !pruned.text.contains("other"), "\(pruned.text)")
+    #expect(folder.has("booking.previous-2.har"))
+    let elsewhere = try await Diorama.run("cassette", "prune", folder.file("sub"), "--report", folder.file("report"))
+    expectOneLine(elsewhere, status: 65, naming: "is for \(folder.file("booking.har"))")
+  }
+
   @Test(
     "invalid values are refused with an example",
     arguments: [
       (["--expires-after", "soon"], "--expires-after takes a number, not 'soon'"),
-      (["--expires-after", "0"], "--expires-after: 0.0 is not between 0.01 and 36525.0"),
-      (["--expired", "warn"], "policies.expired: nothing expires without policies.expiresAfterDays"),
-      (["--unused", "ignore"], "--unused: 'ignore' is not valid; choose from warn, fail"),
+      (["--expires-after", "0"], "--expires-after: 0 is not between 0.01 and 36525"),
+      (["--expired", "warn"], "--expired: nothing expires without --expires-after"),
+      (["--unused", "ignore"], "--unused: 'ignore' is not valid; choose from warn or fail"),
     ])
   func refused(options: [String], problem: String) async throws {
     let outcome = try await run(options, [])

@@ -155,10 +155,10 @@ struct ServeTests {
       (["--control", "0.0.0.0:80"], "'0.0.0.0' is not allowed"),
       (["--control", "example.com:80"], "'example.com' is not allowed"),
       (["--ports", "10-5"], "not a range LOW-HIGH"),
-      (["--log-level", "inform"], "did you mean info?"),
+      (["--log-level", "inform"], "did you mean 'info'?"),
       (["--config", folder.file("d.json")], "did you mean 'limits'?"),
       (["--config", folder.file("none.json")], "cannot be read"),
-      (["--stop", "--status"], "exclude each other"),
+      (["--stop", "--status"], "cannot be combined"),
       (["now"], "unexpected argument"),
     ] {
       expectOneLine(try await Diorama.run(["serve", "--state", state] + words), status: 64, naming: problem)

@@ -2,126 +2,130 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Invalid command lines", .timeLimit(.minutes(5)))
-struct UsageTests {
-  /// A command line, and texts that its error must contain.
-  struct Mistake: CustomTestStringConvertible, Sendable {
-    var arguments: [String]
-    var named: [String]
-    var testDescription: String { arguments.joined(separator: " ") }
+/// A command line of `WrongInputs.txt`, with the exit status and the message that it must lead to.
+struct WrongInput: Sendable, CustomTestStringConvertible {
+  static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "WrongInputs.txt")
 
-    init(_ line: String, _ named: String...) {
-      arguments = line.split(separator: " ").map { $0 == "''" ? "" : String($0) }
-      self.named = named
+  /// The line as it is in the file, after `$ `.
+  let line: String
+  let status: Int32
+  let message: String
+  var testDescription: String { line }
+
+  static let all: [WrongInput] = {
+    let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+    return text.components(separatedBy: "\n\n").compactMap { entry in
+      let lines = entry.split(separator: "\n")
+      guard lines.count == 2, lines[0].hasPrefix("$ "), let close = lines[1].firstIndex(of: "]") else { return nil }
+      let status = Int32(lines[1][..<close].dropFirst()) ?? -1
+      return WrongInput(
+        line: String(lines[0].dropFirst(2)), status: status, message: String(lines[1][close...].dropFirst(2)))
     }
+  }()
+
+  /// The arguments, and the variables in front of them.
+  private var command: (variables: [String: String?], arguments: [String]) {
+    var words = line.split(separator: " ").map { $0 == "''" ? "" : String($0) }
+    var variables: [String: String?] = [:]
+    while let word = words.first, word != "diorama", let equals = word.firstIndex(of: "=") {
+      variables[String(word[..<equals])] = String(word[word.index(after: equals)...])
+      words.removeFirst()
+    }
+    return (variables, Array(words.dropFirst()))
   }
 
-  static let mistakes: [Mistake] = [
-    .init("", "no command", "--help"),
-    .init("rum", "'rum'", "did you mean run?"),
-    .init("nonsense", "'nonsense'", "diorama --help"),
-    .init("run", "no command", "diorama run --help"),
-    .init("run --", "no command"),
-    .init("run true", "'true'", "--"),
-    .init("run --mode mock true -- true", "'true'", "after --"),
-    .init("run --casette x -- true", "--casette", "did you mean --cassette?"),
-    .init("run --frobnicate -- true", "--frobnicate"),
-    .init("run -x -- true", "-x"),
-    .init("run --cassette", "--cassette", "PATH"),
-    .init("run --play-uniquely=yes -- true", "--play-uniquely"),
-    .init("run --mode reply -- true", "'reply'", "did you mean 'replay'?"),
-    .init("run --mode '' -- true", "mode"),
-    .init("run --mode mock --order stricct -- true", "'stricct'", "did you mean 'strict'?", "state"),
-    .init("run --mode mock --config", "--config", "FILE"),
-    .init("run --mode record -- true", "--cassette"),
-    .init("run --cassette '' --upstream a=http://b -- true", "--cassette"),
-    .init("run --mode proxy --clock frosen -- true", "'frosen'", "did you mean 'frozen'?"),
-    .init("run --mode mock --clock scaled -- true", "scaled:60"),
-    .init("run --mode mock --clock scaled:0 -- true", "scaled:60"),
-    .init("run --mode mock --clock scaled:-1 -- true", "scaled:60"),
-    .init("run --mode mock --clock scaled:fast -- true", "scaled:60"),
-    .init("run --mode mock --clock scaled:inf -- true", "scaled:60"),
-    .init("run --mode mock --clock scaled:1e7 -- true", "scaled:60"),
-    .init("run --mode mock --streams recordet -- true", "'recordet'", "did you mean 'recorded'?"),
-    .init("run --mode mock --streams scaled:0 -- true", "scaled:10"),
-    .init("run --mode mock --clock frozen:2 -- true", "frozen:2"),
-    .init("run --mode mock --start yesterday -- true", "'yesterday'", "2018-10-08T09:00:00Z"),
-    .init("run --mode mock --start 2018-02-30T09:00:00Z -- true", "2018-02-30"),
-    .init("run --mode mock --start 2018-10-08 -- true", "2018-10-08"),
-    .init("run --mode mock --clock system --start 2018-10-08T09:00:00Z -- true", "--start"),
-    .init("run --mode mock --time-zone Europe/Lundon -- true", "Europe/Lundon"),
-    .init("run --mode proxy --upstream api -- true", "--upstream", "NAME=VALUE"),
-    .init("run --mode proxy --upstream =http://a -- true", "--upstream"),
-    .init("run --mode proxy --upstream api=ftp://a -- true", "api", "ftp"),
-    .init("run --mode proxy --upstream api=http:// -- true", "api"),
-    .init("run --mode proxy --upstream api=http://a:99999 -- true", "api"),
-    .init("run --mode proxy --upstream api=http://a/path -- true", "api"),
-    .init("run --mode proxy --upstream a=http://b --upstream a=http://c -- true", "'a'", "twice"),
-    .init("run --mode proxy --upstream a-b=http://b --upstream A_B=http://c -- true", "DIORAMA_ENDPOINT_A_B"),
-    .init("run --mode mock --toggle skip -- true", "--toggle", "NAME=VALUE"),
-    .init("run --mode mock --default =1 -- true", "--default"),
-    .init("run --mode mock --value x -- true", "--value"),
-    .init("run --mode mock --credential clinic=env:HOME -- true", "SERVICE/ACCOUNT"),
-    .init("run --mode mock --credential clinic/=env:HOME -- true", "SERVICE/ACCOUNT"),
-    .init("run --mode mock --credential /token=env:HOME -- true", "SERVICE/ACCOUNT"),
-    .init("run --mode mock --credential clinic/token=hunter2 -- true", "env:VAR"),
-    .init("run --mode mock --credential clinic/token=env:DIORAMA_NO_SUCH -- true", "DIORAMA_NO_SUCH"),
-    .init("run --mode mock --port '' -- true", "--port"),
-    .init("run --mode mock --port a --port a -- true", "a", "twice"),
-    .init("run --mode mock --port a-b --port a_b -- true", "DIORAMA_PORT_A_B"),
-    .init("run --mode mock --port web --listen web -- true", "DIORAMA_PORT_WEB"),
-    .init("run --mode mock --listen a:b -- true", "LISTEN_FDNAMES"),
-    .init("run --mode mock --timeout soon -- true", "'soon'"),
-    .init("run --mode mock --timeout 0 -- true", "'0'"),
-    .init("run --mode mock --timeout -1 -- true", "'-1'"),
-    .init("run --mode mock --timeout nan -- true", "'nan'"),
-    .init("cassette", "show", "check"),
-    .init("cassette shwo x", "did you mean show?"),
-    .init("cassette show", "no cassette"),
-    .init("cassette check", "no cassette"),
-    .init("cassette show --jsn x", "did you mean --json?"),
-    .init("cassette check --recover=1 x", "--recover"),
-    .init("strings --key k", "--seed"),
-    .init("strings --seed s", "--key"),
-    .init("strings --seed s --key k extra", "'extra'"),
-    .init("strings --seed s --key k --ordinal -1", "--ordinal", "'-1'"),
-    .init("strings --seed s --key k --ordinal one", "--ordinal"),
-    .init("strings --seed s --key k --ordinal 99999999999999999999", "--ordinal"),
-    .init("strings --seed s --key ''", "key"),
-    .init("strings --seed s --key a\u{1F}b", "key"),
-    .init("strings --seed s --key k --length -1", "--length"),
-    .init("strings --seed s --key k --length 1.5", "--length"),
-    .init("strings --seed s --key k --alphabet ''", "alphabet"),
-    .init("strings --seed s --key k --alphabet a", "alphabet"),
-    .init("strings --seed s --key k --alphabet \(String(repeating: "ab", count: 129))", "alphabet"),
-    .init("strings --seed s --key k --integer 5", "LOW..HIGH"),
-    .init("strings --seed s --key k --integer 5..4", "LOW..HIGH"),
-    .init("strings --seed s --key k --integer 1...4", "LOW..HIGH"),
-    .init("strings --seed s --key k --integer 0..9223372036854775808", "LOW..HIGH"),
-    .init("strings --seed s --key k --uuid --integer 1..2", "--uuid", "--integer"),
-    .init("strings --seed s --key k --uuid --length 3", "--length"),
-    .init("strings --seed s --key k --integer 1..2 --alphabet ab", "--alphabet"),
-    .init("strings --seed s --key k --choice a --shuffle 3", "--choice", "--shuffle"),
-    .init("strings --seed s --key k --email a.b --alphabet ab", "--alphabet", "--email"),
-    .init("strings --seed s --key k --email a@b", "domain"),
-    .init("strings --seed s --key k --shuffle -1", "--shuffle"),
-    .init("strings --seed s --batch", "--seed", "--batch"),
-    .init("strings --seed s --key k --version4", "--version4", "--uuid"),
-    .init("version extra", "'extra'"),
-  ]
+  /// Runs the command line in a folder with all kinds of files.
+  func run() async throws -> Child.Outcome {
+    let folder = try Folder()
+    let har = #"""
+      {"log": {"version": "1.2", "creator": {"name": "t", "version": "1"}, "entries": [
+      {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "request": {"method": "GET", "url": "http://h.test/a"},
+      "response": {"status": 200, "content": {"size": 1, "mimeType": "text/plain", "text": "a"}}}]}}
+      """#
+    let later =
+      #"{"log": {"version": "1.2", "creator": {"name": "Diorama"}, "_diorama": {"format": 99}, "entries": []}}"#
+    for (name, text) in [
+      ("c.har", har), ("broken.har", #"{"log": {"#), ("later.har", later), ("plain", "words\n"),
+      ("broken.json", "{]"), ("typo.json", #"{"upstream": {}}"#),
+      ("relation.json", #"{"clock": {"timeZone": "Europe/Lundon"}}"#), ("daemon-typo.json", #"{"limit": {}}"#),
+      ("daemon-limit.json", #"{"limits": {"leases": 0}}"#),
+    ] { try folder.write(text, to: name) }
+    for name in ["folder", "empty"] {
+      try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: false)
+    }
+    try #require(mkfifo(folder.file("pipe.har"), 0o600) == 0)
+    try #require(symlink("loop.har", folder.file("loop.har")) == 0)
+    try #require(symlink("nowhere/c.har", folder.file("dangling.har")) == 0)
+    let (variables, arguments) = command
+    var outcome = try await Diorama.run(
+      arguments, variables: variables.merging(["DIORAMA_HOME": folder.file("daemon")]) { $1 }, folder: folder.path)
+    outcome.errors = Array(outcome.words.replacing(folder.path, with: "FOLDER").utf8)
+    return outcome
+  }
+}
 
-  @Test("exit with 64 and one line that names the mistake", arguments: mistakes)
-  func mistake(_ mistake: Mistake) async throws {
-    let outcome = try await Diorama.run(mistake.arguments)
-    expectOneLine(outcome, status: 64)
-    for text in mistake.named { #expect(outcome.words.contains(text), "\(outcome.words)") }
+@Suite("Wrong inputs", .timeLimit(.minutes(5)))
+struct UsageTests {
+  @Test("exit with their status and one line that names the mistake", arguments: WrongInput.all)
+  func wrongInput(_ input: WrongInput) async throws {
+    let outcome = try await input.run()
+    #expect(outcome.words == "diorama: \(input.message)\n")
+    #expect(outcome.status == input.status)
+    #expect(outcome.text.isEmpty, "\(outcome.text)")
   }
 
-  @Test("a missing credential file exits with 74 and is named")
-  func credentialFile() async throws {
-    let outcome = try await Diorama.run(
-      "run", "--mode", "mock", "--credential", "clinic/token=file:/no/such/file", "--", "true")
-    expectOneLine(outcome, status: 74, naming: "clinic/token", "/no/such/file")
+  @Test("are tried for every command")
+  func coverage() async throws {
+    // An entry that cannot be read would not be tried.
+    let entries = try String(contentsOf: WrongInput.file, encoding: .utf8).split(separator: "\n").filter {
+      $0.hasPrefix("$")
+    }
+    #expect(WrongInput.all.count == entries.count)
+    #expect(entries.count >= 60)
+    let commands = [
+      "help", "completion", "version", "run", "cassette", "cassette show", "cassette check", "cassette diff",
+      "cassette prune", "cassette import", "cassette export", "rules", "rules suggest", "contract", "contract show",
+      "contract check", "strings", "serve", "port", "port list", "port release", "env", "env create", "env list",
+      "env show", "env update",
+      "env report", "env delete",
+    ]
+    for command in commands {
+      // The command itself has to be tried, not only one of its subcommands.
+      let isTried = WrongInput.all.contains { input in
+        guard let end = input.line.firstRange(of: "diorama \(command)")?.upperBound else { return false }
+        let next = input.line[end...].split(separator: " ").first ?? ""
+        return !commands.contains("\(command) \(next)")
+      }
+      #expect(isTried, "\(command)")
+    }
+    guard ProcessInfo.processInfo.environment["DIORAMA_UPDATE"] == "1" else { return }
+    var text = try String(contentsOf: WrongInput.file, encoding: .utf8)
+    for input in WrongInput.all {
+      let outcome = try await input.run()
+      let words = outcome.words.trimmingCharacters(in: .newlines).replacing("diorama: ", with: "", maxReplacements: 1)
+      text = text.replacing(
+        "$ \(input.line)\n[\(input.status)] \(input.message)\n", with: "$ \(input.line)\n[\(outcome.status)] \(words)\n"
+      )
+    }
+    try text.write(to: WrongInput.file, atomically: true, encoding: .utf8)
+  }
+
+  @Test("an argument that is not UTF-8 is refused, since it would name another file")
+  func encoding() async throws {
+    let folder = try Folder()
+    let script =
+      #"cd "$1" && "$0" cassette show "$(printf 'b\377')"; "$0" run --mode mock -- printf "$(printf 'b\377')""#
+    let diorama = String(decoding: try Diorama.words([])[0], as: UTF8.self)
+    let outcome = try await onThread {
+      try Child(
+        ["sh", "-c", script, diorama, folder.path].map { Array($0.utf8) }, environment: Diorama.environment()
+      ).finish()
+    }
+    #expect(
+      outcome.lines.first == "diorama: argument 3 is not UTF-8: 'b\u{FFFD}'; rename the file; see diorama --help",
+      "\(outcome.words)")
+    // The arguments of the command are its own.
+    #expect(outcome.output == [0x62, 0xFF], "\(outcome.words)")
   }
 
   @Test("an error of several lines is joined")
@@ -131,15 +135,21 @@ struct UsageTests {
   }
 
   @Test(
-    "--help exits with 0 and prints to standard output",
-    arguments: ["", "run", "cassette", "cassette show", "cassette check", "strings", "version"])
+    "--help exits with 0 and prints to standard output, as help does",
+    arguments: [
+      "", "run", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune", "cassette import",
+      "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "strings", "version",
+      "completion", "help",
+      "serve",
+    ])
   func help(command: String) async throws {
-    for word in ["--help", "-h"] {
-      let outcome = try await Diorama.run(command.split(separator: " ").map(String.init) + [word])
+    let words = command.split(separator: " ").map(String.init)
+    for arguments in [words + ["--help"], words + ["-h"], ["help"] + words] {
+      let outcome = try await Diorama.run(arguments)
       #expect(outcome.status == 0)
       #expect(outcome.words.isEmpty)
-      #expect(outcome.text.contains("usage: diorama \(command)"), "\(outcome.text)")
-      #expect(outcome.text.split(separator: "\n").allSatisfy { $0.count <= (command == "run" ? 120 : 80) })
+      #expect(outcome.text.hasPrefix("usage: diorama \(command)"), "\(outcome.text)")
+      #expect(outcome.text.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(outcome.text)")
     }
   }
 
@@ -152,12 +162,12 @@ struct UsageTests {
     ] { #expect(text.contains("--\(option) ")) }
   }
 
-  @Test("version prints the version")
+  @Test("version prints the version and commit")
   func version() async throws {
     for word in ["version", "--version"] {
       let outcome = try await Diorama.run(word)
       #expect(outcome.status == 0)
-      #expect(outcome.text.wholeMatch(of: /diorama \d+\.\d+\.\d+\n/) != nil)
+      #expect(outcome.text.wholeMatch(of: /diorama \d+\.\d+\.\d+ \(commit [0-9a-z-]+\)\n/) != nil, "\(outcome.text)")
     }
   }
 }

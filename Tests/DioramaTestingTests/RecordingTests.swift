@@ -118,7 +118,7 @@ struct RecordingTests {
       error?.description == "there is no cassette \(folder.file("booking.har")); record it with "
         + "DIORAMA_MODE=record swift test --filter 'DioramaTestingTests.RecordingTests/missing'")
     let upstream = await #expect(throws: DioramaTestingError.self) { try await provision(.record) }
-    #expect(upstream?.description.contains(#"name it with upstreams: ["NAME": "URL"]"#) == true)
+    #expect(upstream?.description.contains(#"add one with upstreams: ["NAME": "URL"]"#) == true)
     #expect(!FileManager.default.fileExists(atPath: folder.file("booking.har.partial")))
   }
 
@@ -133,7 +133,7 @@ struct RecordingTests {
     let rate = await #expect(throws: DioramaTestingError.self) {
       try await TestEnvironment.provision(mode: .mock, clock: .scaled(by: 0))
     }
-    #expect(rate?.description.contains("clock.rate: 0.0 is not between 1e-06 and 1000000.0") == true)
+    #expect(rate?.description.contains("clock.rate: 0 is not between 1e-06 and 1000000") == true)
     #expect([origin, clock, rate].allSatisfy { $0?.kind == .usage })
   }
 

@@ -29,6 +29,6 @@ struct RequestedModeTests {
     let error = #expect(throws: DioramaTestingError.self) { try mode(.once, "recrd") }
     #expect(
       error?.description == "DIORAMA_MODE: 'recrd' is not valid; did you mean 'record'? "
-        + "Choose from once, replay, record, extend, proxy, mock")
+        + "Choose from once, replay, record, extend, proxy or mock")
   }
 }

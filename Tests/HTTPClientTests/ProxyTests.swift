@@ -77,7 +77,7 @@ struct ProxyTests {
     #expect(error?.kind == .proxy, "\(String(describing: error))")
   }
 
-  @Test("that are not there are to blame", arguments: ["http://api.test", "https://api.test"])
+  @Test("that cannot be reached are reported as proxy errors", arguments: ["http://api.test", "https://api.test"])
   func missing(url: String) async throws {
     let (descriptor, port) = try ScriptedUpstream.listen(backlog: nil)
     defer { close(descriptor) }

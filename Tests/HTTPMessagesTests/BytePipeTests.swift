@@ -221,6 +221,10 @@ struct BytePipeTests {
     finished.finish()
     finished.abandon()
     #expect(calls.withLock { $0 } == 11 && !finished.isAbandoned)
+    let unread = BytePipe()
+    #expect(offer(unread, [1]) && !unread.hasLeftovers)
+    unread.abandon()
+    #expect(unread.hasLeftovers && !pipe.hasLeftovers)
   }
 
   @Test("drops bytes offered after the end")

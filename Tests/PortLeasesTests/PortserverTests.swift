@@ -125,7 +125,7 @@ struct PortserverTests {
     }
   }
 
-  @Test("may send the request in pieces, with blanks, or end their direction in place of the newline")
+  @Test("may send the request in pieces, with blanks, or close their sending side instead of sending the newline")
   func pieces() async throws {
     let address = address
     try await onThread {

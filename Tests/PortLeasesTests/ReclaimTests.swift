@@ -52,7 +52,7 @@ struct ReclaimTests {
   }
 
   @Test(
-    "never while something listens there, on whatever address", arguments: ["127.0.0.1", "0.0.0.0", "::1", "::"])
+    "never ends a lease while something listens on the port", arguments: ["127.0.0.1", "0.0.0.0", "::1", "::"])
   func listening(host: String) throws {
     let pool = try PortPool.own(1)
     let lease = try pool.leaseSoon(PortRequest(ttl: .seconds(1), holds: false))[0]

@@ -1,9 +1,9 @@
 import Foundation
 import HTTPMessages
 
-/// Replay of large texts that are full of URLs beside nginx, which sends the same files as they are.
+/// Replay of large texts full of URLs, compared with nginx, which sends the same files unchanged.
 enum LargeBench {
-  /// Measures and prints; false when a limit does not hold.
+  /// Measures and prints; false if a limit is exceeded.
   static func run(_ settings: Settings) throws -> Bool {
     let scratch = try Scratch()
     defer { scratch.remove() }

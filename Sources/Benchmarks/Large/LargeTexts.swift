@@ -11,7 +11,7 @@ struct LargeTexts {
 
   /// nginx's `root`.
   let folder: URL
-  /// Without the ending.
+  /// The cassette's path without extension.
   let cassette: URL
 
   init(in scratch: Scratch) throws {
@@ -36,7 +36,7 @@ struct LargeTexts {
       .write(to: cassette.appendingPathExtension("har"))
   }
 
-  /// An array of items with two URLs each, 10,000 to the megabyte.
+  /// An array of items with two URLs each, 10,000 items per megabyte.
   private static func text(of size: Int) -> [UInt8] {
     var text = Array("[".utf8)
     text.reserveCapacity(size)
@@ -54,14 +54,16 @@ struct LargeTexts {
     return text + [UInt8](repeating: 0x20, count: size - text.count)
   }
 
-  /// Throws where a server's answer is not the text with its URLs at that server.
+  /// Checks that a server sends the texts with their URLs rewritten to that server.
+  ///
+  /// - Throws: ``CodedError`` if a response differs.
   func check(_ server: Server) throws {
     for size in Self.sizes {
       let text = try String(contentsOf: folder.appendingPathComponent("\(size)"), encoding: .utf8)
       let expected = text.replacingOccurrences(of: Self.origin.description, with: server.origin)
       guard try PlainConnection(port: server.port).readToEnd("/\(size)") == Array(expected.utf8) else {
         throw CodedError(
-          .inputOutput, "the text of \(size) bytes is not what it should be: the figures would mean nothing")
+          .inputOutput, "the response of \(size) bytes is not the expected text, so the figures would be invalid")
       }
     }
   }

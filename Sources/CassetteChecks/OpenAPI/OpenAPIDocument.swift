@@ -53,7 +53,7 @@ package struct OpenAPIDocument: Sendable {
       let what =
         json["swagger"] != nil
         ? "it is a Swagger 2.0 document, and OpenAPI 3.0 or 3.1 is wanted"
-        : "it has no `openapi`: it is no OpenAPI document"
+        : "not an OpenAPI document: it has no member 'openapi'"
       throw CodedError(
         name: name, problem: what, advice: json["swagger"] != nil ? "convert it, with swagger2openapi for one" : advice)
     }

@@ -11,6 +11,8 @@ extension HAR {
       case diorama
       /// mitmproxy: a body without a charset is decoded as ISO 8859-1, one byte per character.
       case mitmproxy
+      /// Polly.JS: a body with a content coding is stored as sent, in chunks.
+      case polly
       /// A browser or another tool: bodies are decoded by their charset.
       case other
     }
@@ -33,19 +35,29 @@ extension HAR {
       guard entry.isObject else { throw failure("it is not an object") }
       let request = try member("request", of: entry, "")
       let url = withoutFragment(try text("url", of: request, "request."))
-      let frames = try webSocket(entry)
-      let isWebSocket = asksForWebSocket(entry)
-      if !isWebSocket, let reason = reasonToSkip(url: url, entry: entry) { return .skipped(reason) }
+      let frames: [WebSocketFrame]?
+      do {
+        frames = try webSocket(entry)
+      } catch {
+        guard author != .diorama else { throw failure(error.problem) }
+        return .skipped("a WebSocket that cannot be read: \(error.problem)")
+      }
+      let isWebSocket = asksForWebSocket(entry, url: url)
+      if !isWebSocket, let reason = reasonToSkip(url: url) { return .skipped(reason) }
       let response = try member("response", of: entry, "")
       let status = try status(of: response)
       if status <= 0 { return .skipped("status \(status): the request failed or was blocked") }
-      if status == 101, frames == nil { return .skipped("status 101: the connection left HTTP") }
+      if status == 101, frames == nil {
+        return .skipped(
+          isWebSocket ? "a WebSocket whose messages were not saved" : "status 101: the connection left HTTP")
+      }
       guard 200...999 ~= status || frames != nil else { return .skipped("status \(status) is not a final response") }
       let method = try text("method", of: request, "request.")
       let content = response["content"]
-      let body = try responseBody(content)
+      let headers = self.headers(of: response, typedBy: content)
+      let (body, isBodyAsSent) = try responseBody(content, codings: headers)
       let asked = RecordedRequest(
-        method: method, url: url, headers: headers(of: request, typedBy: request["postData"]),
+        method: method, url: url, headers: self.headers(of: request, typedBy: request["postData"]),
         body: try requestBody(request["postData"], bodySize: request["bodySize"]?.int))
       let interaction = Interaction(
         upstream: entry["_diorama"]?["upstream"]?.string,
@@ -53,9 +65,9 @@ extension HAR {
         milliseconds: max(0, entry["time"]?.double ?? 0),
         request: isWebSocket ? webSocketRequest(asked) : asked,
         response: RecordedResponse(
-          status: status, reason: response["statusText"]?.string ?? "",
-          headers: headers(of: response, typedBy: content), body: body,
-          isBodyAsSent: content?["_diorama"]?["asSent"]?.bool ?? false, parts: try parts(content), end: end(content),
+          // The handshake over HTTP/2 is a CONNECT with status 200 (RFC 8441).
+          status: frames == nil ? status : 101, reason: response["statusText"]?.string ?? "",
+          headers: headers, body: body, isBodyAsSent: isBodyAsSent, parts: try parts(content), end: end(content),
           trailers: fields(response["_diorama"]?["trailers"]?.array)),
         webSocket: frames)
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
@@ -92,15 +104,10 @@ extension HAR {
     }
 
     /// The reason to skip an entry that is not a plain HTTP interaction; nil if it is one.
-    private func reasonToSkip(url: String, entry: JSONIndex.Value) -> String? {
+    private func reasonToSkip(url: String) -> String? {
       // Compares bytes if possible: finding characters would dominate the cost of reading a URL.
       let isPlain = url.utf8.starts(with: "http://".utf8) || url.utf8.starts(with: "https://".utf8)
       let scheme = isPlain ? "http" : url.prefix { $0 != ":" }.lowercased()
-      if scheme == "ws" || scheme == "wss" || entry["_webSocketMessages"] != nil
-        || entry["_resourceType"]?.string == "websocket"
-      {
-        return "a WebSocket"
-      }
       guard scheme == "http" || scheme == "https" else { return "its URL begins with \(scheme.prefix(30)):" }
       return nil
     }
@@ -124,17 +131,25 @@ extension HAR {
       fields.reserveCapacity(elements.count)
       for element in elements {
         guard let name = element["name"]?.string, isFieldName(name) else { continue }
-        let value = element["value"]?.string ?? ""
-        guard value.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0 }) else {
-          fields.append(Headers.Field(name, value))
-          continue
-        }
-        // Chromium joins repeated fields with a line feed, which would end the field on the wire.
-        for line in value.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D || $0 == 0 }) {
-          fields.append(Headers.Field(name, String(Substring(line))))
+        // Polly.JS writes repeated fields as an array.
+        if let values = element["value"]?.array {
+          for value in values { append(name, value, to: &fields) }
+        } else {
+          append(name, element["value"], to: &fields)
         }
       }
       return Headers(fields)
+    }
+
+    private func append(_ name: String, _ value: JSONIndex.Value?, to fields: inout [Headers.Field]) {
+      let value = value?.scalar ?? ""
+      guard value.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0 }) else {
+        return fields.append(Headers.Field(name, value))
+      }
+      // Chromium joins repeated fields with a line feed, which would end the field on the wire.
+      for line in value.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D || $0 == 0 }) {
+        fields.append(Headers.Field(name, String(Substring(line))))
+      }
     }
 
     /// Adds `Content-Type` from the body's MIME type if the fields lack it.
@@ -153,21 +168,47 @@ extension HAR {
 
 extension HAR.EntryDecoder {
   /// Decodes the body in `response.content`.
-  func responseBody(_ content: JSONIndex.Value?) throws(CodedError) -> RecordedBody {
-    guard let content else { return .empty }
+  ///
+  /// - Parameters:
+  ///   - content: the member.
+  ///   - headers: the response's, with the body's content coding.
+  /// - Returns: the body, and whether its content coding could not be removed.
+  /// - Throws: ``CodedError`` if it cannot be decoded.
+  func responseBody(
+    _ content: JSONIndex.Value?, codings headers: Headers
+  ) throws(CodedError) -> (RecordedBody, isAsSent: Bool) {
+    guard let content else { return (.empty, false) }
     let member = "response.content"
+    let isAsSent = content["_diorama"]?["asSent"]?.bool ?? false
     if let file = try file(content, member) {
-      return .file(name: file, length: max(0, content["size"]?.int ?? 0))
+      return (.file(name: file, length: max(0, content["size"]?.int ?? 0)), isAsSent)
     }
-    guard let text = content["text"], text.length ?? 0 > 0 else { return .empty }
+    guard let text = content["text"], text.length ?? 0 > 0 else { return (.empty, isAsSent) }
     let encoding = content["encoding"]?.string ?? ""
-    if content["_isBinary"]?.bool == true, encoding.isEmpty {
-      return .bytes(try hexadecimal(text.string ?? "", member))
+    let isBinary = content["_isBinary"]?.bool == true
+    if author == .polly, let value = headers["Content-Encoding"], isBinary || text.string?.first == "[" {
+      let chunks = text.string ?? ""
+      let bytes =
+        encoding.isEmpty
+        ? try hexadecimal(chunks, member) : try bytes(text, encoding: encoding, type: nil, length: nil, member)
+      return withoutCodings(bytes, value)
     }
+    if isBinary, encoding.isEmpty { return (.bytes(try hexadecimal(text.string ?? "", member)), false) }
     // HAR's `size` is the decoded length. mitmproxy writes the length on the wire, and the difference as
     // `compression`.
     let length = (content["size"]?.int).map { $0 &+ (content["compression"]?.int ?? 0) }
-    return .bytes(try bytes(text, encoding: encoding, type: content["mimeType"]?.string, length: length, member))
+    let bytes = try bytes(text, encoding: encoding, type: content["mimeType"]?.string, length: length, member)
+    return (.bytes(bytes), isAsSent)
+  }
+
+  /// Decodes a body that Polly.JS stored as sent, which HAR does not allow.
+  private func withoutCodings(_ bytes: [UInt8], _ header: String) -> (RecordedBody, isAsSent: Bool) {
+    // The limit keeps a hostile file from filling the memory.
+    let limit = ContentDecoder.ratioLimit * bytes.count
+    guard let decoded = try? ContentCodings(header: header)?.decode(bytes, limit: limit) else {
+      return (.bytes(bytes), true)
+    }
+    return (.bytes(decoded), false)
   }
 
   /// Decodes when the parts of a body arrived: pairs of milliseconds and bytes.
@@ -223,7 +264,7 @@ extension HAR.EntryDecoder {
     case "", "utf-8", "utf8":
       let isDecoded =
         switch author {
-        case .diorama: false
+        case .diorama, .polly: false
         case .mitmproxy: length != text.length && length == text.string?.unicodeScalars.count
         case .other: Self.namesLatin1(type ?? "")
         }

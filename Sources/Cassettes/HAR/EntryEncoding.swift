@@ -3,102 +3,122 @@ import HTTPMessages
 import LaunchContract
 
 extension HAR {
-  /// Encodes an interaction as an element of `log.entries`. Members are always in the same order, to keep diffs small.
-  package static func encode(_ interaction: Interaction) -> JSON {
+  /// Writes an interaction as an element of `log.entries`. Members are always in the same order, to keep diffs small.
+  ///
+  /// - Parameters:
+  ///   - interaction: the interaction.
+  ///   - hasBinaryBody: whether to write the response's body in Base64 even if it is text.
+  ///   - writer: the writer to append to.
+  package static func encode(_ interaction: Interaction, hasBinaryBody: Bool = false, to writer: inout JSONWriter) {
     let time = number(interaction.milliseconds)
-    var members: [JSON.Member] = []
-    if let upstream = interaction.upstream {
-      members.append(.init("_diorama", .object([.init("upstream", .string(upstream))])))
-    }
-    members += [
-      .init("startedDateTime", .string(interaction.startedAt)),
-      .init("time", time),
-      .init(
-        "request", encode(interaction.asksForWebSocket ? webSocketRequest(interaction.request) : interaction.request)),
-      .init("response", encode(interaction.response)),
-      .init("cache", .object([])),
+    writer.object { entry in
+      if let upstream = interaction.upstream {
+        entry.member("_diorama") { $0.object { $0.member("upstream", string: upstream) } }
+      }
+      entry.member("startedDateTime", string: interaction.startedAt)
+      entry.member("time", number: time)
+      entry.member("request") {
+        encode(interaction.asksForWebSocket ? webSocketRequest(interaction.request) : interaction.request, to: &$0)
+      }
+      entry.member("response") { encode(interaction.response, hasBinaryBody: hasBinaryBody, to: &$0) }
+      entry.member("cache", .object([]))
       // The phases have to add up to `time`; the split is not recorded.
-      .init("timings", .object([.init("send", .number("0")), .init("wait", time), .init("receive", .number("0"))])),
-    ]
-    if interaction.asksForWebSocket { members += webSocketMembers(interaction.webSocket) }
-    return .object(members)
+      entry.member("timings") {
+        $0.object { timings in
+          timings.member("send", number: "0")
+          timings.member("wait", number: time)
+          timings.member("receive", number: "0")
+        }
+      }
+      if interaction.asksForWebSocket {
+        entry.member("_resourceType", string: "websocket")
+        if let frames = interaction.webSocket { entry.member("_webSocketMessages", messages(frames)) }
+      }
+    }
   }
 
-  private static func encode(_ request: RecordedRequest) -> JSON {
+  private static func encode(_ request: RecordedRequest, to writer: inout JSONWriter) {
     let query = FormText.query(ofURL: request.url).map(FormText.pairs) ?? []
-    var members: [JSON.Member] = [
-      .init("method", .string(request.method)),
-      .init("url", .string(request.url)),
-      .init("httpVersion", .string("HTTP/1.1")),
-      .init("cookies", requestCookies(request.headers)),
-      .init("headers", encode(request.headers)),
-      .init("queryString", .array(query.map { pair(name: $0.name, value: $0.value) })),
-    ]
-    if let postData = postData(request.body, mimeType: request.headers["Content-Type"]) {
-      members.append(.init("postData", postData))
+    writer.object { object in
+      object.member("method", string: request.method)
+      object.member("url", string: request.url)
+      object.member("httpVersion", string: "HTTP/1.1")
+      object.member("cookies", requestCookies(request.headers))
+      object.member("headers") { encode(request.headers, to: &$0) }
+      object.member("queryString") {
+        $0.array { items in for item in query { encode(name: item.name, value: item.value, to: &items) } }
+      }
+      if request.body.length > 0 {
+        object.member("postData") { postData(request.body, mimeType: request.headers["Content-Type"], to: &$0) }
+      }
+      object.member("headersSize", number: "-1")
+      object.member("bodySize", number: "\(request.body.length)")
     }
-    members += [.init("headersSize", .number("-1")), .init("bodySize", .number("\(request.body.length)"))]
-    return .object(members)
   }
 
-  private static func encode(_ response: RecordedResponse) -> JSON {
-    var members: [JSON.Member] = [
-      .init("status", .number("\(response.status)")),
-      .init("statusText", .string(response.reason)),
-      .init("httpVersion", .string("HTTP/1.1")),
-      .init("cookies", responseCookies(response.headers)),
-      .init("headers", encode(response.headers)),
-      .init(
-        "content", content(response.body, mimeType: response.headers["Content-Type"], notes: contentNotes(response))),
-      .init("redirectURL", .string(response.headers["Location"] ?? "")),
-      .init("headersSize", .number("-1")),
-      .init("bodySize", .number("-1")),
-    ]
-    if !response.trailers.fields.isEmpty {
-      members.append(.init("_diorama", .object([.init("trailers", encode(response.trailers))])))
+  private static func encode(_ response: RecordedResponse, hasBinaryBody: Bool, to writer: inout JSONWriter) {
+    writer.object { object in
+      object.member("status", number: "\(response.status)")
+      object.member("statusText", string: response.reason)
+      object.member("httpVersion", string: "HTTP/1.1")
+      object.member("cookies", responseCookies(response.headers))
+      object.member("headers") { encode(response.headers, to: &$0) }
+      object.member("content") { content(of: response, isBinary: hasBinaryBody, to: &$0) }
+      object.member("redirectURL", string: response.headers["Location"] ?? "")
+      object.member("headersSize", number: "-1")
+      object.member("bodySize", number: "-1")
+      if !response.trailers.fields.isEmpty {
+        object.member("_diorama") { $0.object { $0.member("trailers") { encode(response.trailers, to: &$0) } } }
+      }
     }
-    return .object(members)
   }
 
-  private static func encode(_ headers: Headers) -> JSON {
-    .array(headers.fields.map { pair(name: $0.name, value: $0.value) })
+  private static func encode(_ headers: Headers, to writer: inout JSONWriter) {
+    writer.array { fields in
+      for field in headers.fields { encode(name: field.name, value: field.value, to: &fields) }
+    }
   }
 
-  private static func pair(name: String, value: String) -> JSON {
-    .object([.init("name", .string(name)), .init("value", .string(value))])
+  /// Writes an element with a name and a value.
+  private static func encode(name: String, value: String, to writer: inout JSONWriter) {
+    writer.element { pair in
+      pair.member("name", string: name)
+      pair.member("value", string: value)
+    }
   }
 
   /// Milliseconds in the shortest form; 0 if the value is negative or not finite.
-  private static func number(_ milliseconds: Double) -> JSON {
-    guard milliseconds.isFinite, milliseconds > 0 else { return .number("0") }
-    if let whole = Int(exactly: milliseconds) { return .number("\(whole)") }
-    return .number("\(milliseconds)")
+  private static func number(_ milliseconds: Double) -> String {
+    guard milliseconds.isFinite, milliseconds > 0 else { return "0" }
+    if let whole = Int(exactly: milliseconds) { return "\(whole)" }
+    return "\(milliseconds)"
   }
 
   /// Written by browsers if a message has no content type; `mimeType` is required.
   static let unknownType = "x-unknown"
 
-  /// Encodes `response.content`.
-  static func content(_ body: RecordedBody, mimeType: String?, notes: JSON? = nil) -> JSON {
-    var members: [JSON.Member] = [
-      .init("size", .number("\(body.length)")), .init("mimeType", .string(mimeType ?? unknownType)),
-    ]
-    switch body {
-    case .file(let name, _): members.append(.init("_file", .string(name)))
-    case .bytes(let bytes) where bytes.isEmpty: break
-    case .bytes(let bytes):
-      if let text = readableText(bytes) {
-        members.append(.init("text", .string(text)))
-      } else {
-        members += [.init("text", .string(Base64.encode(bytes))), .init("encoding", .string("base64"))]
+  /// Writes `response.content`.
+  private static func content(of response: RecordedResponse, isBinary: Bool, to writer: inout JSONWriter) {
+    writer.object { content in
+      content.member("size", number: "\(response.body.length)")
+      content.member("mimeType", string: response.headers["Content-Type"] ?? unknownType)
+      switch response.body {
+      case .file(let name, _): content.member("_file", string: name)
+      case .bytes(let bytes) where bytes.isEmpty: break
+      case .bytes(let bytes):
+        if !isBinary, let text = readableText(bytes) {
+          content.member("text", string: text)
+        } else {
+          content.member("text", string: Base64.encode(bytes))
+          content.member("encoding", string: "base64")
+        }
       }
+      if let notes = contentNotes(response) { content.member("_diorama", notes) }
     }
-    if let notes { members.append(.init("_diorama", notes)) }
-    return .object(members)
   }
 
   /// Encodes `response.content._diorama`; nil if it would be empty.
-  static func contentNotes(_ response: RecordedResponse) -> JSON? {
+  private static func contentNotes(_ response: RecordedResponse) -> JSON? {
     var members: [JSON.Member] = []
     if response.isBodyAsSent { members.append(.init("asSent", .bool(true))) }
     if !response.parts.isEmpty {
@@ -112,42 +132,44 @@ extension HAR {
     return members.isEmpty ? nil : .object(members)
   }
 
-  /// Encodes `request.postData`; nil if the body is empty.
+  /// Writes `request.postData`.
   ///
   /// HAR defines no encoding here, so `_diorama` marks a binary body. `params` and `text` exclude each other; only
   /// `text` preserves the bytes as sent.
-  static func postData(_ body: RecordedBody, mimeType: String?) -> JSON? {
-    guard body.length > 0 else { return nil }
-    var members: [JSON.Member] = [.init("mimeType", .string(mimeType ?? unknownType))]
-    switch body {
-    case .file(let name, let length):
-      members += [
-        .init("text", .string("")), .init("_file", .string(name)),
-        .init("_diorama", .object([.init("length", .number("\(length)"))])),
-      ]
-    case .bytes(let bytes):
-      if let text = readableText(bytes) {
-        members.append(.init("text", .string(text)))
-      } else {
-        members += [
-          .init("text", .string(Base64.encode(bytes))),
-          .init("_diorama", .object([.init("encoding", .string("base64"))])),
-        ]
+  private static func postData(_ body: RecordedBody, mimeType: String?, to writer: inout JSONWriter) {
+    writer.object { data in
+      data.member("mimeType", string: mimeType ?? unknownType)
+      switch body {
+      case .file(let name, let length):
+        data.member("text", string: "")
+        data.member("_file", string: name)
+        data.member("_diorama") { $0.object { $0.member("length", number: "\(length)") } }
+      case .bytes(let bytes):
+        if let text = readableText(bytes) {
+          data.member("text", string: text)
+        } else {
+          data.member("text", string: Base64.encode(bytes))
+          data.member("_diorama") { $0.object { $0.member("encoding", string: "base64") } }
+        }
       }
     }
-    return .object(members)
   }
 
   /// The bytes as a string if they are UTF-8 without control characters other than white space.
   ///
   /// Such a string converts back to the same bytes. Anything else would not be readable anyway.
   private static func readableText(_ bytes: [UInt8]) -> String? {
-    let isControl = { (byte: UInt8) in
-      (byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0C && byte != 0x0D) || byte == 0x7F
+    bytes.withUnsafeBufferPointer { bytes in
+      for byte in bytes {
+        let isSpace = byte == 0x09 || byte == 0x0A || byte == 0x0C || byte == 0x0D
+        guard byte >= 0x20 && byte != 0x7F || isSpace else { return nil }
+      }
+      return String(validating: bytes, as: UTF8.self)
     }
-    guard !bytes.contains(where: isControl) else { return nil }
-    return String(validating: bytes, as: UTF8.self)
   }
+
+  /// Whether a body is written as text rather than in Base64.
+  package static func isText(_ bytes: [UInt8]) -> Bool { readableText(bytes) != nil }
 
   /// Encodes `request.cookies`: the pairs of all `Cookie` fields (RFC 6265, 4.2).
   static func requestCookies(_ headers: Headers) -> JSON {

@@ -31,6 +31,9 @@ extension HAR {
     }
 
     private static func decode(_ part: Substring.UTF8View) -> String {
+      guard part.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "%") }) else {
+        return String(Substring(part))
+      }
       var bytes: [UInt8] = []
       var rest = part
       while let byte = rest.popFirst() {

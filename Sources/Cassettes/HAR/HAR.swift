@@ -42,12 +42,16 @@ package enum HAR {
   }
 
   /// One entry, preceded by a comma unless it is the first.
-  package static func entry(_ interaction: Interaction, isFirst: Bool) -> [UInt8] {
-    var output: [UInt8] = []
-    if !isFirst { output.append(contentsOf: ",\n".utf8) }
-    output.append(contentsOf: "      ".utf8)
-    encode(interaction).encode(into: &output, style: .pretty, level: 3)
-    return output
+  ///
+  /// - Parameters:
+  ///   - interaction: the interaction.
+  ///   - isFirst: whether it is the file's first.
+  ///   - hasBinaryBody: whether to write the response's body in Base64 even if it is text.
+  /// - Returns: the text of the entry.
+  package static func entry(_ interaction: Interaction, isFirst: Bool, hasBinaryBody: Bool = false) -> [UInt8] {
+    var writer = JSONWriter(Array((isFirst ? "      " : ",\n      ").utf8), style: .pretty, level: 3)
+    encode(interaction, hasBinaryBody: hasBinaryBody, to: &writer)
+    return writer.output
   }
 
   /// The end of a file: everything after the last entry.
@@ -121,12 +125,14 @@ package enum HAR {
 extension HAR {
   /// The first line of a partial file, including its line feed.
   package static func headerLine(_ header: CassetteHeader) -> [UInt8] {
-    line(.object([.init("_diorama", encode(header))]))
+    JSON.object([.init("_diorama", encode(header))]).encoded() + [0x0A]
   }
 
   /// An interaction on one line, including its line feed.
   package static func line(_ interaction: Interaction) -> [UInt8] {
-    line(encode(interaction))
+    var writer = JSONWriter(style: .compact)
+    encode(interaction, to: &writer)
+    return writer.output + [0x0A]
   }
 
   /// Reads the first line of a partial file.
@@ -168,13 +174,6 @@ extension HAR {
     }
   }
 
-  private static func line(_ value: JSON) -> [UInt8] {
-    var output: [UInt8] = []
-    value.encode(into: &output, style: .compact)
-    output.append(0x0A)
-    return output
-  }
-
   private static func parse(line: UnsafeRawBufferPointer, name: String) throws(CodedError) -> JSON {
     try JSON.parse(line, name: name, advice: CodedError.restoring)
   }
@@ -203,13 +202,14 @@ extension HAR {
   }
 
   /// Reads a cassette and notes what is in the file but not in the result.
-  package static func read(_ bytes: [UInt8], name: String, noting losses: inout HARLosses) throws(CodedError)
-    -> Cassette
-  {
+  package static func read(
+    _ bytes: [UInt8], name: String, noting losses: inout HARLosses,
+    isDone: @escaping @Sendable (Range<Int>) -> Void = { _ in }
+  ) throws(CodedError) -> Cassette {
     try bytes.withUnsafeBufferPointer { (buffer) throws(CodedError) in
       var document = Document(UnsafeRawBufferPointer(buffer), name: name, losses: losses)
       defer { losses = document.losses ?? losses }
-      return try document.read { _ in }
+      return try document.read(isDone)
     }
   }
 
@@ -271,7 +271,9 @@ private struct Document {
         author = .diorama
       case "creator":
         let creator = try reader.value()["name"]?.string?.lowercased() ?? ""
-        if creator.hasPrefix("mitmproxy"), header == nil { author = .mitmproxy }
+        guard header == nil else { break }
+        if creator.hasPrefix("mitmproxy") { author = .mitmproxy }
+        if creator.hasPrefix("polly") { author = .polly }
       case "entries":
         hasEntries = true
         try entries(isDone)

@@ -101,7 +101,14 @@ package struct HARLosses {
     }
     let request = entry["request"] ?? .null
     let response = entry["response"] ?? .null
-    unknown(in: entry, Self.entryMembers, "", number)
+    var entryMembers = Self.entryMembers
+    if case .interaction(let interaction, _) = outcome, interaction.asksForWebSocket {
+      entryMembers.formUnion(["_resourceType", "_webSocketMessages"])
+      for message in entry["_webSocketMessages"]?.array ?? [] where message["type"]?.string == "error" {
+        losses.add("a WebSocket's connection broke: this is left out", at: number)
+      }
+    }
+    unknown(in: entry, entryMembers, "", number)
     unknown(in: request, Self.requestMembers, "request.", number)
     unknown(in: request["postData"] ?? .null, Self.postDataMembers, "request.postData.", number)
     unknown(in: response, Self.responseMembers, "response.", number)
@@ -143,8 +150,8 @@ package struct HARLosses {
         losses.add("HTTP/2 and HTTP/3 pseudo headers are left out", at: number)
       } else if name.isEmpty || name.utf8.contains(where: { $0 <= 0x20 || $0 == 0x3A || $0 == 0x7F }) {
         losses.add("\(message) header '\(name.shortened(40))' is not valid and is left out", at: number)
-      } else if header["value"]?.string == nil {
-        losses.add("\(message) header '\(name.shortened(40))' has no string value: it is treated as empty", at: number)
+      } else if (header["value"]?.array ?? [header["value"] ?? .null]).contains(where: { $0.isContainer }) {
+        losses.add("\(message) header '\(name.shortened(40))' has no text value: it is treated as empty", at: number)
       }
       if header["comment"]?.isVoid == false { losses.add("\(message).headers comments are left out", at: number) }
     }
@@ -170,6 +177,14 @@ package struct HARLosses {
 }
 
 extension JSON {
+  /// Whether the value is null, an object or an array.
+  fileprivate var isContainer: Bool {
+    switch self {
+    case .null, .object, .array: true
+    default: false
+    }
+  }
+
   /// Whether the value is null or empty.
   fileprivate var isVoid: Bool {
     switch self {

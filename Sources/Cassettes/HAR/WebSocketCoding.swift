@@ -3,13 +3,8 @@ import HTTPMessages
 import LaunchContract
 
 extension HAR {
-  /// The members that mark an entry as a WebSocket, as Chrome writes them; a close also has its code and reason. A
-  /// refused WebSocket has no messages.
-  static func webSocketMembers(_ frames: [WebSocketFrame]?) -> [JSON.Member] {
-    let type = JSON.Member("_resourceType", .string("websocket"))
-    guard let frames else { return [type] }
-    return [type, .init("_webSocketMessages", .array(frames.map(encode)))]
-  }
+  /// Encodes `_webSocketMessages` as Chrome writes them; a close also has its code and reason.
+  static func messages(_ frames: [WebSocketFrame]) -> JSON { .array(frames.map(encode)) }
 
   private static func encode(_ frame: WebSocketFrame) -> JSON {
     let message = frame.message
@@ -45,18 +40,27 @@ extension HAR {
 }
 
 extension HAR.EntryDecoder {
-  /// The messages of a WebSocket that Diorama recorded; nil for other entries.
-  func webSocket(_ entry: JSONIndex.Value) throws(CodedError) -> [WebSocketFrame]? {
-    guard case .diorama = author, let messages = entry["_webSocketMessages"]?.array else { return nil }
+  /// A message that cannot be read.
+  struct MalformedMessage: Error {
+    let problem: String
+  }
+
+  /// The messages of a WebSocket, as Diorama, Chrome, Playwright and mitmproxy write them; nil for other entries.
+  func webSocket(_ entry: JSONIndex.Value) throws(MalformedMessage) -> [WebSocketFrame]? {
+    guard let messages = entry["_webSocketMessages"]?.array else { return nil }
     var frames: [WebSocketFrame] = []
-    for message in messages {
-      let place = "_webSocketMessages[\(frames.count)]"
-      guard let type = message["type"]?.string, type == "send" || type == "receive" else {
-        throw failure("\(place).type is neither send nor receive")
+    for (index, message) in messages.enumerated() {
+      let place = "_webSocketMessages[\(index)]"
+      let type = message["type"]?.string
+      let opcode = message["opcode"]?.int
+      // Chrome notes a connection that broke, and other tools pings and pongs, which never reach the app.
+      if author != .diorama, type == "error" || opcode == 9 || opcode == 10 { continue }
+      guard type == "send" || type == "receive" else {
+        throw MalformedMessage(problem: "\(place).type is neither send nor receive")
       }
-      guard let opcode = message["opcode"]?.int, let kind = WebSocketMessage.Kind(rawValue: UInt8(clamping: opcode)),
+      guard let opcode, let kind = WebSocketMessage.Kind(rawValue: UInt8(clamping: opcode)),
         kind == .close || !kind.isControl
-      else { throw failure("\(place).opcode is not 1, 2 or 8") }
+      else { throw MalformedMessage(problem: "\(place).opcode is not 1, 2 or 8") }
       frames.append(
         WebSocketFrame(
           isFromApp: type == "send", time: message["time"]?.double ?? 0,
@@ -67,7 +71,7 @@ extension HAR.EntryDecoder {
 
   private func content(
     _ message: JSONIndex.Value, _ kind: WebSocketMessage.Kind, _ place: String
-  ) throws(CodedError) -> WebSocketMessage {
+  ) throws(MalformedMessage) -> WebSocketMessage {
     let data = message["data"]?.string ?? ""
     switch kind {
     case .text: return WebSocketMessage(.text, Array(data.utf8))
@@ -75,16 +79,15 @@ extension HAR.EntryDecoder {
       guard let code = message["code"]?.int else { return WebSocketMessage(.close) }
       return .close(UInt16(clamping: code), data)
     default:
-      guard let bytes = Base64.decode(data) else { throw failure("\(place).data is not Base64") }
+      guard let bytes = Base64.decode(data) else { throw MalformedMessage(problem: "\(place).data is not Base64") }
       return WebSocketMessage(kind, bytes)
     }
   }
 
-  /// Whether Diorama recorded this entry as a WebSocket request.
-  func asksForWebSocket(_ entry: JSONIndex.Value) -> Bool {
-    guard case .diorama = author else { return false }
-    return entry["_resourceType"]?.string == "websocket"
-      || entry["_webSocketMessages"]?.array != nil
+  /// Whether the entry is a WebSocket's handshake.
+  func asksForWebSocket(_ entry: JSONIndex.Value, url: String) -> Bool {
+    entry["_resourceType"]?.string == "websocket" || entry["_webSocketMessages"]?.array != nil
+      || url.utf8.starts(with: "ws://".utf8) || url.utf8.starts(with: "wss://".utf8)
   }
 
   /// The request as an interaction holds it: with ``RecordedRequest/webSocketMethod`` and an `http://` or `https://`

@@ -118,7 +118,8 @@ enum MediaKind: Equatable {
     while let first = type.first, first == 0x20 || first == 0x09 { type.removeFirst() }
     switch String(Substring(type)) {
     case "": self = .missing
-    case "application/json", "text/json": self = .json
+    // The latter two are those of JSON-RPC over HTTP.
+    case "application/json", "text/json", "application/json-rpc", "application/jsonrequest": self = .json
     case "application/x-www-form-urlencoded": self = .form
     case "text/plain": self = .missing
     case let name: self = name.hasSuffix("+json") ? .json : name.hasPrefix("multipart/") ? .multipart : .other
@@ -144,6 +145,7 @@ extension BodyContent {
       for index in multipart.parts.indices {
         multipart.parts[index].content = try multipart.parts[index].content.reduced(by: criteria, budget)
       }
+      if !criteria.countsPartOrder { multipart.sort() }
       return .multipart(multipart)
     case .xml(let content):
       guard !patterns.isEmpty else { return self }

@@ -122,6 +122,11 @@ enum CanonicalPath {
     hash.append(number: length)
   }
 
+  /// The normalized path of a target as bytes.
+  static func bytes(ofTarget target: String) -> [UInt8] {
+    Array(target.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }).withUnsafeBytes { bytes(of: $0) }
+  }
+
   /// The normalized path as bytes.
   static func bytes(of path: UnsafeRawBufferPointer) -> [UInt8] {
     var bytes: [UInt8] = []

@@ -19,18 +19,26 @@ package struct WebSocketPlayback: Sendable {
     case miss(String)
   }
 
+  /// How many differences and rules a description lists.
+  private static let listed = 3
+
   private let frames: [WebSocketFrame]
   private let start: Double
+  private let rules: MessageRules
   private var next = 0
   /// The number of messages received from the app.
   private var count = 0
+  /// The index of the recorded message that was last found equal to one of the app's.
+  package private(set) var matched: Int?
 
   /// - Parameters:
   ///   - frames: in recorded order.
   ///   - start: when the WebSocket opened, in seconds since 1970.
-  package init(_ frames: [WebSocketFrame], start: Double) {
+  ///   - rules: what counts in a message.
+  package init(_ frames: [WebSocketFrame], start: Double, rules: MessageRules = MessageRules()) {
     self.frames = frames
     self.start = start
+    self.rules = rules
   }
 
   /// Whether all messages have been played.
@@ -46,10 +54,19 @@ package struct WebSocketPlayback: Sendable {
       return .miss("message \(count), \(Self.describe(message)), is not recorded: the recording has \(count - 1)")
     }
     let recorded = frames[next]
-    guard Self.areSame(recorded.message, message) else {
-      return .miss(
-        "message \(count) is \(Self.describe(message)), but the recorded one is \(Self.describe(recorded.message))")
+    let differences: [Difference]
+    do {
+      differences = try rules.differences(recorded.message, message, at: "message \(count)")
+    } catch {
+      return .miss("message \(count) cannot be compared: \(error)")
     }
+    guard differences.isEmpty else {
+      let more = differences.count > Self.listed ? " and \(differences.count - Self.listed) more" : ""
+      let compared =
+        rules.titles.isEmpty ? "" : ", compared by " + rules.titles.prefix(Self.listed).joined(separator: ", ")
+      return .miss(differences.prefix(Self.listed).map(\.description).joined(separator: "; ") + more + compared)
+    }
+    matched = next
     next += 1
     return .plays(due(since: recorded.time))
   }
@@ -80,23 +97,9 @@ package struct WebSocketPlayback: Sendable {
     return due
   }
 
-  /// Whether two messages have the same bytes, or are JSON texts of the same value.
-  private static func areSame(_ left: WebSocketMessage, _ right: WebSocketMessage) -> Bool {
-    guard left != right else { return true }
-    guard left.kind == .text, right.kind == .text else { return false }
-    let values = [left, right].map { message in
-      message.payload.withUnsafeBytes { bytes -> JSON? in
-        guard let first = bytes.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return nil }
-        return try? JSON.parse(bytes)
-      }
-    }
-    guard let one = values[0], let other = values[1] else { return false }
-    return CanonicalJSON.areSame(one, other)
-  }
-
   private static func describe(_ message: WebSocketMessage) -> String {
     guard message.kind == .text else { return "\(message.payload.count) bytes" }
     let text = String(decoding: message.payload, as: UTF8.self)
-    return text.count > 80 ? "'\(text.prefix(80))…'" : "'\(text)'"
+    return "'\(Preview.shortened(text, to: Preview.usual).escapedForTerminal)'"
   }
 }

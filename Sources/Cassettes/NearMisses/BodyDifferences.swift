@@ -23,8 +23,8 @@ enum BodyDifferences {
       return JSONDifferences(recorded: recorded, actual: actual, at: place).differences
     case (.form(let recorded), .form(let actual)):
       let noun = place == "body" ? "form item" : "\(place) form item"
-      return recorded.differences(from: actual, kind: .body, noun: noun)
-    case (.multipart(let recorded), .multipart(let actual)): return parts(recorded.parts, actual.parts)
+      return recorded.differences(from: actual, kind: .body, noun: noun) { .form($0) }
+    case (.multipart(let recorded), .multipart(let actual)): return parts(recorded, actual)
     case (.xml(let recorded), .xml(let actual)):
       return XMLDifferences(recorded: recorded.events, actual: actual.events, at: place).differences
     default: break
@@ -39,28 +39,54 @@ enum BodyDifferences {
     ]
   }
 
-  /// Compares multipart bodies part by part.
-  private static func parts(_ recorded: [Multipart.Part], _ actual: [Multipart.Part]) -> [Difference] {
+  /// Compares multipart bodies part by part: by place, or by name if their order does not count.
+  private static func parts(_ recorded: Multipart, _ actual: Multipart) -> [Difference] {
+    guard !recorded.isOrdered else {
+      return (0..<max(recorded.parts.count, actual.parts.count)).flatMap { number in
+        let left = number < recorded.parts.count ? recorded.parts[number] : nil
+        let right = number < actual.parts.count ? actual.parts[number] : nil
+        return between(left, right, at: "part \(number + 1)" + named(left ?? right))
+      }
+    }
+    let left = Dictionary(grouping: recorded.parts) { $0.name ?? "" }
+    let right = Dictionary(grouping: actual.parts) { $0.name ?? "" }
+    return Set(left.keys).union(right.keys).sorted().flatMap { name in
+      let (left, right) = (left[name] ?? [], right[name] ?? [])
+      let place = "part" + named(left.first ?? right.first)
+      let count = max(left.count, right.count)
+      return (0..<count).flatMap { number in
+        let one = number < left.count ? left[number] : nil
+        let other = number < right.count ? right[number] : nil
+        return between(one, other, at: count > 1 ? "\(place) number \(number + 1)" : place)
+      }
+    }
+  }
+
+  private static func named(_ part: Multipart.Part?) -> String {
+    let name = Preview.shortened(part?.name ?? "", to: Preview.usual)
+    return name.isEmpty ? "" : " `\(name.escapedForTerminal)`"
+  }
+
+  private static func between(_ left: Multipart.Part?, _ right: Multipart.Part?, at place: String) -> [Difference] {
+    guard let left, let right else {
+      return [Difference(.body, place, recorded: left?.content.preview, actual: right?.content.preview)]
+    }
     var differences: [Difference] = []
-    for number in 0..<max(recorded.count, actual.count) {
-      let left = number < recorded.count ? recorded[number] : nil
-      let right = number < actual.count ? actual[number] : nil
-      let name = Preview.shortened((left ?? right)?.name ?? "", to: Preview.usual)
-      let place = "part \(number + 1)" + (name.isEmpty ? "" : " `\(name.escapedForTerminal)`")
-      guard let left, let right else {
-        differences.append(
-          Difference(.body, place, recorded: left?.content.preview, actual: right?.content.preview))
-        continue
-      }
-      for (what, one, other) in [
-        ("name", left.name, right.name), ("file name", left.fileName, right.fileName),
-        ("content type", left.type, right.type),
-      ] where one != other {
-        differences.append(Difference(.body, "\(place) \(what)", recorded: one, actual: other))
-      }
-      differences += between(left.content, right.content, at: place)
+    for (what, one, other) in [
+      ("name", left.name, right.name), ("file name", left.fileName, right.fileName),
+      ("content type", left.type, right.type),
+    ] where one != other {
+      differences.append(Difference(.body, "\(place) \(what)", recorded: one, actual: other))
     }
     return differences
+      + between(left.content, right.content, at: place).map { difference in
+        guard difference.place == .text else { return difference }
+        // A rule can ignore the part, but not something in it.
+        guard let name = left.name, !name.isEmpty, let one = left.content.text, let other = right.content.text else {
+          return difference.located(at: nil, ("", ""))
+        }
+        return difference.located(at: .form(name), (one, other))
+      }
   }
 
   /// Describes the first difference: an excerpt of texts, or the byte and the lengths of binary data.
@@ -73,7 +99,9 @@ enum BodyDifferences {
       let right = Preview.text(actual, around: index)
     {
       let isShort = max(recorded.count, actual.count) <= Preview.excerpt
-      return [Difference(.body, isShort ? place : "\(place) byte \(index)", recorded: left, actual: right)]
+      return [
+        Difference(.body, isShort ? place : "\(place) byte \(index)", recorded: left, actual: right, place: .text)
+      ]
     }
     var differences: [Difference] = []
     if index < shorter {
@@ -93,6 +121,9 @@ enum BodyDifferences {
 
 extension BodyContent {
   fileprivate var isEmpty: Bool { plainBytes?.isEmpty ?? false }
+
+  /// The text if it is compared byte by byte.
+  fileprivate var text: String? { plainBytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
   /// The bytes if it is compared byte by byte.
   fileprivate var plainBytes: [UInt8]? {
@@ -146,8 +177,11 @@ extension QueryItems {
   ///   - actual: the items of the request; self has the recorded ones.
   ///   - kind: the kind of the differences.
   ///   - noun: the name of an item in descriptions.
+  ///   - place: the place of the item with a name.
   /// - Returns: the differences, sorted by name.
-  func differences(from actual: QueryItems, kind: Difference.Kind, noun: String) -> [Difference] {
+  func differences(
+    from actual: QueryItems, kind: Difference.Kind, noun: String, place: (String) -> Difference.Place
+  ) -> [Difference] {
     let recorded = groups
     let actual = actual.groups
     let names = Set(recorded.keys).union(actual.keys).sorted { $0.lexicographicallyPrecedes($1) }
@@ -162,9 +196,11 @@ extension QueryItems {
         let other: [UInt8]?? = number < right.count ? .some(right[number]) : .none
         guard one != other else { continue }
         let title = Preview.shortened(Self.string(name), to: Preview.usual).escapedForTerminal
-        let place = isRepeated ? " number \(number + 1)" : ""
+        let suffix = isRepeated ? " number \(number + 1)" : ""
         differences.append(
-          Difference(kind, "\(noun) `\(title)`\(place)", recorded: one.map(Self.text), actual: other.map(Self.text)))
+          Difference(
+            kind, "\(noun) `\(title)`\(suffix)", recorded: one.map(Self.text), actual: other.map(Self.text),
+            place: String(validating: name, as: UTF8.self).map(place)))
       }
     }
     return differences
@@ -209,7 +245,7 @@ struct JSONDifferences {
   private struct Pair {
     let recorded: JSON?
     let actual: JSON?
-    let path: String
+    let path: [JSONPath.Child]
   }
 
   /// The name of the whole value in descriptions.
@@ -218,7 +254,7 @@ struct JSONDifferences {
   /// Compares like matching: members in any order, numbers by value.
   init(recorded: JSON, actual: JSON, at place: String = "body") {
     self.place = place
-    pairs = [Pair(recorded: recorded, actual: actual, path: "$")]
+    pairs = [Pair(recorded: recorded, actual: actual, path: [])]
     while let pair = pairs.popLast(), differences.count < Self.most {
       guard let recorded = pair.recorded, let actual = pair.actual else {
         add(pair)
@@ -233,7 +269,7 @@ struct JSONDifferences {
     }
   }
 
-  private func members(_ recorded: [JSON.Member], _ actual: [JSON.Member], at path: String) -> [Pair] {
+  private func members(_ recorded: [JSON.Member], _ actual: [JSON.Member], at path: [JSONPath.Child]) -> [Pair] {
     let recorded = CanonicalJSON.sorted(recorded)
     let actual = CanonicalJSON.sorted(actual)
     var pairs: [Pair] = []
@@ -246,7 +282,7 @@ struct JSONDifferences {
       pairs.append(
         Pair(
           recorded: isLeft ? recorded[left].value : nil, actual: isRight ? actual[right].value : nil,
-          path: path + Self.step(to: name)))
+          path: path + [.name(name)]))
       if isLeft { left += 1 }
       if isRight { right += 1 }
     }
@@ -258,7 +294,7 @@ struct JSONDifferences {
   }
 
   /// Skips equal elements at both ends: an inserted or removed element shifts those after it.
-  private func elements(_ recorded: [JSON], _ actual: [JSON], at path: String) -> [Pair] {
+  private func elements(_ recorded: [JSON], _ actual: [JSON], at path: [JSONPath.Child]) -> [Pair] {
     let shorter = min(recorded.count, actual.count)
     var start = 0
     while start < shorter, CanonicalJSON.areSame(recorded[start], actual[start]) { start += 1 }
@@ -272,14 +308,31 @@ struct JSONDifferences {
     return (start..<min(last, start + Self.most)).map { index in
       Pair(
         recorded: index < recorded.count - end ? recorded[index] : nil,
-        actual: index < actual.count - end ? actual[index] : nil, path: "\(path)[\(index)]")
+        actual: index < actual.count - end ? actual[index] : nil, path: path + [.index(index, of: nil)])
     }
   }
 
   private mutating func add(_ pair: Pair) {
+    let path = pair.path.reduce(into: "$") { text, step in
+      switch step {
+      case .name(let name): text += Self.step(to: name)
+      case .index(let index, _): text += "[\(index)]"
+      }
+    }
+    var plain: (recorded: String, actual: String)?
+    if let one = Self.scalar(pair.recorded), let other = Self.scalar(pair.actual) { plain = (one, other) }
     differences.append(
       Difference(
-        .body, "\(place) \(pair.path)", recorded: pair.recorded.map(Self.text), actual: pair.actual.map(Self.text)))
+        .body, "\(place) \(path)", recorded: pair.recorded.map(Self.text), actual: pair.actual.map(Self.text),
+        place: plain == nil ? nil : .json(pair.path), plain: plain))
+  }
+
+  /// The text of a string or number.
+  private static func scalar(_ value: JSON?) -> String? {
+    switch value {
+    case .string(let text), .number(let text): text
+    default: nil
+    }
   }
 
   private static func text(_ value: JSON) -> String {
@@ -320,7 +373,9 @@ struct XMLDifferences {
         compare(attributes, others, at: "\(place) /" + path.joined(separator: "/"))
       case (.end, .end): path.removeLast()
       case (.text(let text), .text(let other)):
-        if text != other { differences.append(Difference(.body, here, recorded: text, actual: other)) }
+        if text != other {
+          differences.append(Difference(.body, here, recorded: text, actual: other, place: .text))
+        }
       case (.text(let text), .end), (.text(let text), .start):
         differences.append(Difference(.body, here, recorded: text, actual: nil))
         right -= 1
@@ -343,7 +398,8 @@ struct XMLDifferences {
       let one = recorded.first { $0.name == name }?.value
       let other = actual.first { $0.name == name }?.value
       if one != other {
-        differences.append(Difference(.body, "\(place)/@\(Self.local(name))", recorded: one, actual: other))
+        differences.append(
+          Difference(.body, "\(place)/@\(Self.local(name))", recorded: one, actual: other, place: .text))
       }
     }
   }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import LaunchContract
 
 /// A difference between a request and a recorded one.
@@ -14,6 +14,28 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
     case exhausted
   }
 
+  /// The part of a request that a rule can ignore.
+  package enum Place: Sendable, Equatable {
+    /// A segment of the path, from 1.
+    case segment(Int)
+    case query(String), header(String)
+    /// A form item, or a part of a multipart body.
+    case form(String)
+    case json([JSONPath.Child])
+    /// Within a body that is not compared by its parts.
+    case text
+
+    /// The name that says what the value means; empty if there is none.
+    package var name: String {
+      switch self {
+      case .query(let name), .header(let name), .form(let name): name
+      case .json(let steps):
+        steps.lazy.reversed().compactMap { step in if case .name(let name) = step { name } else { nil } }.first ?? ""
+      case .segment, .text: ""
+      }
+    }
+  }
+
   package let kind: Kind
   /// The location, such as ``query item `page` `` or `body $.user.name`.
   ///
@@ -23,13 +45,48 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
   package let recorded: String?
   /// The value in the request; nil if missing.
   package let actual: String?
+  /// Nil if no rule can ignore it.
+  package let place: Place?
+  /// Both values without quotes; nil unless there are two.
+  package let values: Values?
 
-  /// Truncates both values to ``Preview/longest`` characters.
-  init(_ kind: Kind, _ location: String, recorded: String?, actual: String?) {
+  package struct Values: Sendable, Equatable {
+    package let recorded: String
+    package let actual: String
+  }
+
+  /// Truncates all values to ``Preview/longest`` characters.
+  ///
+  /// - Parameters:
+  ///   - kind: the part of the request.
+  ///   - location: the location in descriptions.
+  ///   - recorded: the recorded value; nil if missing.
+  ///   - actual: the value in the request; nil if missing.
+  ///   - place: what a rule can ignore.
+  ///   - plain: both values without quotes; nil if they have none.
+  init(
+    _ kind: Kind, _ location: String, recorded: String?, actual: String?, place: Place? = nil,
+    plain: (recorded: String, actual: String)? = nil
+  ) {
     self.kind = kind
     self.location = location
     self.recorded = recorded.map { Preview.shortened($0, to: Preview.longest) }
     self.actual = actual.map { Preview.shortened($0, to: Preview.longest) }
+    self.place = place
+    if let plain {
+      values = Values(
+        recorded: Preview.shortened(plain.recorded, to: Preview.longest),
+        actual: Preview.shortened(plain.actual, to: Preview.longest))
+    } else if let recorded = self.recorded, let actual = self.actual {
+      values = Values(recorded: recorded, actual: actual)
+    } else {
+      values = nil
+    }
+  }
+
+  /// The difference with another place and values.
+  func located(at place: Place?, _ values: (recorded: String, actual: String)) -> Difference {
+    Difference(kind, location, recorded: recorded, actual: actual, place: place, plain: values)
   }
 
   /// The request is recorded, but every recording has been played.

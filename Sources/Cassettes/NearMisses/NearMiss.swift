@@ -9,6 +9,8 @@ package struct NearMiss: Sendable {
   package let differences: [Difference]
   /// Descriptions of the rules that apply to the request.
   package let rules: [String]
+  /// Why it misses, and what makes it match; nil unless times are given, and where an earlier near miss has a rule.
+  package var remedy: Remedy?
 }
 
 /// Finds the recorded requests most similar to one without a match, to explain the miss.
@@ -30,6 +32,7 @@ package struct NearMiss: Sendable {
 ///   - awaited: returns the interaction that has to be played before another one.
 ///   - large: the length of a body that was not kept, and how to compare it; `body` is then its beginning.
 ///   - limit: the maximum number of results.
+///   - times: when the request was sent, to explain the miss; nil for no explanation.
 ///   - readBody: reads a recorded body; an error is reported as the difference.
 /// - Returns: the near misses; empty if no recording is similar. A recorded request has the difference `exhausted` or
 ///   `order`.
@@ -37,7 +40,7 @@ package func nearMisses(
   method: String, target: String, upstreamName: String?, headers: Headers, body: [UInt8],
   in interactions: [Interaction], names: (Interaction) -> String?, book: RuleBook? = nil, expected: Int? = nil,
   awaited: (Int) -> Int? = { _ in nil }, large: LargeBody? = nil, limit: Int = 3,
-  body readBody: (RecordedBody) throws -> [UInt8]
+  at times: MissTimes? = nil, body readBody: (RecordedBody) throws -> [UInt8]
 ) -> [NearMiss] {
   let missed = SoughtRequest(
     method: method, target: target, upstreamName: upstreamName, headers: headers, body: body, large: large,
@@ -86,6 +89,17 @@ package func nearMisses(
   }
   for (_, miss) in found where misses.count < limit {
     if !misses.contains(where: { $0.differences == miss.differences }) { misses.append(miss) }
+  }
+  guard let times else { return misses }
+  var known: [String: Bool] = [:]
+  for (number, miss) in misses.enumerated() {
+    misses[number].remedy = missed.remedy(
+      for: miss, of: interactions[miss.index], name: names(interactions[miss.index]), at: times,
+      isRecorded: { text in
+        if known[text] == nil { known[text] = occurs(text, in: interactions) }
+        return known[text] ?? false
+      }, readBody: readBody)
+    if misses[number].remedy?.rule != nil { break }
   }
   return misses
 }

@@ -190,13 +190,13 @@ extension SoughtRequest {
     if isElsewhere { differences.append(Difference(.upstream, "upstream", recorded: name, actual: upstreamName)) }
     if let one = recorded.path, let other = actual.path { differences += Self.pathDifferences(one, other) }
     if let one = recorded.query, let other = actual.query {
-      differences += one.differences(from: other, kind: .query, noun: "query item")
+      differences += one.differences(from: other, kind: .query, noun: "query item") { .query($0) }
     }
     for (one, other) in zip(recorded.headers, actual.headers) where one.values != other.values {
       differences.append(
         Difference(
           .header, "header `\(one.name)`", recorded: one.values.isEmpty ? nil : one.values.joined(separator: ", "),
-          actual: other.values.isEmpty ? nil : other.values.joined(separator: ", ")))
+          actual: other.values.isEmpty ? nil : other.values.joined(separator: ", "), place: .header(one.name)))
     }
     if RequestVariant.decides(interaction.response.status) {
       // The recorded response depended on these fields.
@@ -237,7 +237,8 @@ extension SoughtRequest {
     }
     return changed.map { number, pair in
       Difference(
-        .path, "path segment \(number)", recorded: Self.text(Array(pair.0)), actual: Self.text(Array(pair.1)))
+        .path, "path segment \(number)", recorded: Self.text(Array(pair.0)), actual: Self.text(Array(pair.1)),
+        place: .segment(number))
     }
   }
 

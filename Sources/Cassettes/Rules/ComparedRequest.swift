@@ -52,8 +52,18 @@ struct ComparedRequest {
       counted.append((name, values))
     }
     self.headers = counted
-    self.body = try BodyContent(body, type: headers["Content-Type"] ?? "", as: criteria.body)?
-      .reduced(by: criteria, budget)
+    let type = headers["Content-Type"] ?? ""
+    let markup = criteria.body == .xml ? criteria.patterns.filter(\.isAboutMarkup) : []
+    if let kept = try markup.removed(from: body, budget) {
+      // Patterns that span tags find nothing in the texts between them.
+      self.body = try kept.withUnsafeBufferPointer { (buffer) throws(Pattern.TooSlow) in
+        let content = BodyContent(UnsafeRawBufferPointer(buffer), type: type, as: criteria.body)
+        if case .bytes? = content { return .kept(try criteria.patterns.removed(from: kept, budget) ?? kept) }
+        return try content?.reduced(by: criteria, budget)
+      }
+    } else {
+      self.body = try BodyContent(body, type: type, as: criteria.body)?.reduced(by: criteria, budget)
+    }
   }
 
   /// The key, equal for all requests that count as the same.

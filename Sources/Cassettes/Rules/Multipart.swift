@@ -13,6 +13,8 @@ package struct Multipart {
   }
 
   var parts: [Part]
+  /// Whether the order of parts with different names counts.
+  private(set) var isOrdered = true
 
   /// The maximum nesting depth.
   private static let deepest = 8
@@ -132,6 +134,13 @@ package struct Multipart {
 }
 
 extension Multipart {
+  /// Sorts the parts by name, so that their order no longer counts. Parts with the same name keep their order.
+  mutating func sort() {
+    isOrdered = false
+    // Swift's sort is stable.
+    parts.sort { ($0.name ?? "").utf8.lexicographicallyPrecedes(($1.name ?? "").utf8) }
+  }
+
   /// Adds all parts and their number to a hash.
   func append(to hash: inout SipHash) {
     for part in parts {

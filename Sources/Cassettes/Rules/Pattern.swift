@@ -28,6 +28,7 @@ package final class Pattern: Sendable {
   /// - Throws: `CodedError` if the text is not a valid expression.
   package init(_ text: String) throws(CodedError) {
     self.text = text
+    isAboutMarkup = Self.isAboutMarkup(text)
     let translated = try Self.translated(text)
     let counts = translated.matches(of: /\\[xop]\{|\{([0-9]{1,5})/).compactMap { $0.1.flatMap { Int($0) } }
     itemSteps = (counts.max() ?? 0) / 32
@@ -97,6 +98,40 @@ package final class Pattern: Sendable {
       }
     }
     return found
+  }
+
+  /// Whether the expression contains `<` or `>` outside of a character set, so that it is about markup. In XML, it is
+  /// applied to the source.
+  package let isAboutMarkup: Bool
+
+  /// Finds `<` and `>` that are neither in a set nor part of the syntax, as in `(?<name>` and `\\k<name>`.
+  private static func isAboutMarkup(_ text: String) -> Bool {
+    var rest = text.unicodeScalars[...]
+    while let next = rest.popFirst() {
+      switch next {
+      case "<", ">": return true
+      case "[":
+        // A bracket that comes first, also after `^`, is a character.
+        if rest.first == "^" { rest.removeFirst() }
+        if rest.first == "]" { rest.removeFirst() }
+        while let inside = rest.popFirst(), inside != "]" { if inside == "\\" { _ = rest.popFirst() } }
+      case "(" where rest.first == "?":
+        rest.removeFirst()
+        if rest.first == "P" { rest.removeFirst() }
+        guard let kind = rest.first, kind == "<" || kind == ">" else { continue }
+        rest.removeFirst()
+        if kind == "<", let name = rest.first, name != "=", name != "!" { rest = rest.drop { $0 != ">" }.dropFirst() }
+      case "\\":
+        switch rest.popFirst() {
+        case "<", ">": return true
+        case "k", "g": if rest.first == "<" { rest = rest.drop { $0 != ">" }.dropFirst() }
+        case "x": if ["3C", "3E", "3c", "3e"].contains(String(rest.prefix(2))) { return true }
+        default: break
+        }
+      default: break
+      }
+    }
+    return false
   }
 
   /// Whether the expression matches the empty string.

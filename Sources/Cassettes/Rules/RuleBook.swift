@@ -12,6 +12,13 @@ package struct RuleBook: Sendable {
     let query: [Glob]
     let form: [Glob]
     let headers: [Glob]
+    let echoed: EchoPlaces
+    let ignored: EchoPlaces
+
+    func applies(to method: String, _ upstream: String?, _ path: [UInt8]) -> Bool {
+      (rule.upstream == nil || rule.upstream == upstream) && (rule.method == nil || rule.method == method)
+        && self.path?.matches(path) ?? true
+    }
   }
 
   private let rules: [Compiled]
@@ -29,22 +36,36 @@ package struct RuleBook: Sendable {
     var compiled: [Compiled] = []
     for (index, rule) in rules.rules.enumerated() {
       try Self.check(rule, at: "matching.rules[\(index)]")
-      let place = "matching.rules[\(index)].ignore"
+      let place = "matching.rules[\(index)]"
+      let (ignore, echo) = (rule.ignore, rule.echo)
+      let json = try Self.compiled(ignore.json, at: "\(place).ignore.json") { text throws(CodedError) in
+        let path = try JSONPath(text)
+        guard !path.isWhole else {
+          throw CodedError(.broken, "'$' is the whole body; use \"compare\": {\"body\": \"none\"} to ignore it")
+        }
+        return path
+      }
+      let echoedJSON = try Self.compiled(echo.json, at: "\(place).echo.json") { text throws(CodedError) in
+        let path = try JSONPath(text)
+        guard !path.isWhole else { throw CodedError(.broken, "'$' is the whole body; name a value in it") }
+        guard !path.countsFromEnd else {
+          throw CodedError(.broken, "'\(text.prefix(80))' counts from the end; write [*]")
+        }
+        return path
+      }
+      let patterns = try Self.compiled(ignore.pattern, at: "\(place).ignore.pattern") { text throws(CodedError) in
+        try Pattern(text)
+      }
       compiled.append(
         Compiled(
-          rule: rule, path: rule.path.map(Glob.init(path:)),
-          json: try Self.compiled(rule.ignore.json, at: "\(place).json") { text throws(CodedError) in
-            let path = try JSONPath(text)
-            guard !path.isWhole else {
-              throw CodedError(.broken, "'$' is the whole body; use \"compare\": {\"body\": \"none\"} to ignore it")
-            }
-            return path
-          },
-          patterns: try Self.compiled(rule.ignore.pattern, at: "\(place).pattern") { text throws(CodedError) in
-            try Pattern(text)
-          },
-          query: rule.ignore.query.map { Glob(name: $0) }, form: rule.ignore.form.map { Glob(name: $0) },
-          headers: rule.ignore.headers.map { Glob(name: $0, ignoringCase: true) }))
+          rule: rule, path: rule.path.map(Glob.init(path:)), json: json + echoedJSON, patterns: patterns,
+          query: (ignore.query + echo.query).map { Glob(name: $0) },
+          form: (ignore.form + echo.form).map { Glob(name: $0) },
+          headers: (ignore.headers + echo.headers).map { Glob(name: $0, ignoringCase: true) },
+          echoed: EchoPlaces(
+            rule: index, isEchoed: true, json: echoedJSON, query: echo.query, form: echo.form, headers: echo.headers),
+          ignored: EchoPlaces(
+            rule: index, isEchoed: false, json: json, query: ignore.query, form: ignore.form, headers: ignore.headers)))
     }
     self.rules = compiled
   }
@@ -52,7 +73,7 @@ package struct RuleBook: Sendable {
   /// Throws for a rule that no request can match, or that changes nothing.
   private static func check(_ rule: MatchingRules.Rule, at place: String) throws(CodedError) {
     guard !rule.changesNothing else {
-      throw CodedError(.broken, "\(place) changes nothing; give it ignore, compare or changesState")
+      throw CodedError(.broken, "\(place) changes nothing; give it ignore, echo, compare or changesState")
     }
     if let path = rule.path {
       guard path.hasPrefix("/") || path.hasPrefix("*") else {
@@ -82,6 +103,13 @@ package struct RuleBook: Sendable {
     return values
   }
 
+  /// These rules and one more, which comes last.
+  ///
+  /// - Throws: `CodedError` if the rule is invalid.
+  func adding(_ rule: MatchingRules.Rule) throws(CodedError) -> RuleBook {
+    try RuleBook(MatchingRules(rules: rules.map(\.rule) + [rule]), upstreams: upstreams)
+  }
+
   /// Whether there are no rules.
   var isEmpty: Bool { rules.isEmpty }
 
@@ -102,11 +130,8 @@ package struct RuleBook: Sendable {
   /// - Returns: the criteria.
   func criteria(method: String, upstream: String?, path: [UInt8]) -> Criteria {
     var criteria = Criteria()
-    for (index, compiled) in rules.enumerated() {
+    for (index, compiled) in rules.enumerated() where compiled.applies(to: method, upstream, path) {
       let rule = compiled.rule
-      guard rule.upstream == nil || rule.upstream == upstream, rule.method == nil || rule.method == method,
-        compiled.path?.matches(path) ?? true
-      else { continue }
       criteria.applied.append(index)
       let compare = rule.compare
       criteria.countsMethod = compare.method ?? criteria.countsMethod
@@ -115,6 +140,7 @@ package struct RuleBook: Sendable {
       criteria.countsPath = compare.path ?? criteria.countsPath
       criteria.countsQuery = compare.query ?? criteria.countsQuery
       criteria.body = compare.body ?? criteria.body
+      criteria.countsPartOrder = compare.partOrder ?? criteria.countsPartOrder
       criteria.headers.removeAll { name in compiled.headers.contains { $0.matches(Array(name.utf8)) } }
       criteria.headers += compare.headers.map { $0.lowercased() }
       criteria.ignoredHeaders += compiled.headers
@@ -128,6 +154,34 @@ package struct RuleBook: Sendable {
     return criteria
   }
 
+  /// Returns the places of a request whose values the rules echo or ignore, the echoed ones first.
+  ///
+  /// - Parameters:
+  ///   - method: as sent.
+  ///   - upstream: the name of its upstream.
+  ///   - target: in origin form.
+  /// - Returns: the places; empty if no rule names any.
+  package func echoPlaces(method: String, upstream: String?, target: String) -> EchoPlaces {
+    var places = EchoPlaces()
+    guard rules.contains(where: { !$0.echoed.isEmpty || !$0.ignored.isEmpty }) else { return places }
+    let path = CanonicalPath.bytes(ofTarget: target)
+    let applied = rules.filter { $0.applies(to: method, upstream, path) }
+    for compiled in applied { places.add(compiled.echoed) }
+    for compiled in applied {
+      places.add(compiled.ignored)
+      if let kind = compiled.rule.compare.body { places.set(body: kind) }
+    }
+    return places
+  }
+
+  /// Whether any rule echoes a value.
+  package var echoes: Bool { rules.contains { $0.echoed.echoes } }
+
+  /// What messages call a rule: `rule 1 of diorama.json`, or `rule 1`.
+  package func name(of index: Int) -> String {
+    (rules[index].rule.source ?? "rule \(rules[...index].count { $0.rule.source == nil })").escapedForTerminal
+  }
+
   /// A readable description of a rule: its number, scope and effect.
   func title(of index: Int) -> String {
     let rule = rules[index].rule
@@ -137,9 +191,13 @@ package struct RuleBook: Sendable {
       ("header", rule.ignore.headers), ("query item", rule.ignore.query), ("JSON", rule.ignore.json),
       ("form item", rule.ignore.form), ("pattern", rule.ignore.pattern),
     ] where !names.isEmpty { does.append("ignores \(what) \(names.joined(separator: ", "))") }
+    for (what, names) in [
+      ("header", rule.echo.headers), ("query item", rule.echo.query), ("JSON", rule.echo.json),
+      ("form item", rule.echo.form),
+    ] where !names.isEmpty { does.append("echoes \(what) \(names.joined(separator: ", "))") }
     for (what, counts) in [
       ("method", rule.compare.method), ("scheme", rule.compare.scheme), ("host", rule.compare.host),
-      ("path", rule.compare.path), ("query", rule.compare.query),
+      ("path", rule.compare.path), ("query", rule.compare.query), ("order of parts", rule.compare.partOrder),
     ] {
       if let counts { does.append("\(counts ? "compares" : "ignores") the \(what)") }
     }
@@ -174,6 +232,8 @@ struct Criteria: Sendable {
   /// Lowercase names, sorted.
   var headers: [String] = []
   var body = MatchingRules.BodyKind.auto
+  /// Whether the order of multipart parts with different names counts.
+  var countsPartOrder = true
   /// Names of header fields that never count, not even if the recorded response depended on them.
   var ignoredHeaders: [Glob] = []
   var ignoredQuery: [Glob] = []

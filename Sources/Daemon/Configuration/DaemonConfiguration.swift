@@ -72,8 +72,8 @@ extension Decoder {
     let place = codingPath.map { "\($0.stringValue)." }.joined()
     for key in try container(keyedBy: ConfigurationKey.self).allKeys.map(\.stringValue).sorted()
     where !names.contains(key) {
-      let near = EditDistance.nearest(to: key, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
-      throw CodedError(.broken, "'\(place)\(key)' is not a configuration member\(near)")
+      let near = EditDistance.likely(key, among: names).map { "did you mean '\($0)'? The" } ?? "the"
+      throw CodedError(.broken, "\(place)\(key): unknown member; \(near) members are \(names.joined(separator: ", "))")
     }
   }
 }

@@ -82,7 +82,11 @@ extension RouteTable {
         id,
         Parameter(
           name: "failed", place: .query, schema: .boolean,
-          note: "Whether the program or test failed: its recording is kept aside then (default: false)."),
+          note: "Whether the program or test failed, so that its recording does not become the cassette "
+            + "(default: false)."),
+        Parameter(
+          name: "expectRequests", place: .query, schema: .boolean,
+          note: "Whether an environment with upstreams fails if no request has reached it (default: false)."),
       ],
       answers: [
         .json(200, "Report", "The final report. Its failures include a cassette that could not be written.")
@@ -90,7 +94,9 @@ extension RouteTable {
       problems: gone,
       perform: { call in
         let hasFailed = call.parameters.bool("failed") ?? false
-        return try .json(try await call.operations.end(call.id, hasSucceeded: !hasFailed))
+        let expectsRequests = call.parameters.bool("expectRequests") ?? false
+        return try .json(
+          try await call.operations.end(call.id, hasSucceeded: !hasFailed, expectsRequests: expectsRequests))
       }),
   ]
 }

@@ -87,7 +87,7 @@ package protocol ControlOperations: Sendable {
   func journal(_ id: String, after: Int, limit: Int) throws(DaemonError) -> JournalPage
   func followJournal(_ id: String) throws(DaemonError) -> JournalFollower
   func report(_ id: String) throws(DaemonError) -> Report
-  func end(_ id: String, hasSucceeded: Bool) async throws(DaemonError) -> Report
+  func end(_ id: String, hasSucceeded: Bool, expectsRequests: Bool) async throws(DaemonError) -> Report
   func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList
   func ports() -> PortList
   func releasePort(_ port: UInt16) async throws(DaemonError)
@@ -98,7 +98,7 @@ extension EnvironmentManager: ControlOperations {}
 
 /// Handles the requests of one listener of the control API.
 ///
-/// Checks come in the order of what their answers reveal: a client without access learns nothing about environments.
+/// Checks are ordered by how much their answers reveal: a client without access learns nothing about environments.
 package final class ControlHandler: RequestHandler {
   private let server: ControlServer
   private let policy: AccessPolicy

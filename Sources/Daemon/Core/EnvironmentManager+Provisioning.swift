@@ -17,7 +17,7 @@ extension EnvironmentManager {
   package func provision(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment {
     noteUse()
     do throws(DaemonError) {
-      // Runs to its end even if the client disconnects; nothing would end the environment otherwise.
+      // Runs to completion even if the client disconnects. Otherwise, nothing would end the environment.
       let result = await Task(executorPreference: workers) {
         [self] () async -> Result<ProvisionedEnvironment, DaemonError> in
         do throws(DaemonError) {
@@ -93,9 +93,9 @@ extension EnvironmentManager {
   ) throws(DaemonError) -> Environment {
     let ports = EndpointPorts(server: server, pool: pool)
     let refusal = Guarded<PortError?>(nil)
-    let hooks = hosting(of: hosted) {
+    let hooks = hosting(of: hosted) { port in
       do {
-        return try ports.reserve(for: hosted.id)
+        return try ports.reserve(port, for: hosted.id)
       } catch {
         refusal.withLock { $0 = error as? PortError }
         throw error
@@ -108,7 +108,7 @@ extension EnvironmentManager {
 
   /// The environment's connections to the daemon.
   func hosting(
-    of hosted: HostedEnvironment, reserve: @escaping @Sendable () throws -> ReservedListener
+    of hosted: HostedEnvironment, reserve: @escaping @Sendable (UInt16?) throws -> ReservedListener
   ) -> EnvironmentHooks {
     var hooks = EnvironmentHooks()
     hooks.id = hosted.id
@@ -139,7 +139,7 @@ extension EnvironmentManager {
     }
   }
 
-  /// Removes everything of an environment that could not be provisioned.
+  /// Removes all traces of an environment that could not be provisioned.
   func undo(_ hosted: HostedEnvironment) async {
     if let environment = hosted.environment {
       _ = await environment.end(grace: .zero)
@@ -155,7 +155,7 @@ extension EnvironmentManager {
     journal.flush()
     hosted.saveNothingMore()
     removeFromStore(hosted.id)
-    // Last, so that the next owner of the ports meets no trace of the environment.
+    // Last, so that the next owner of the ports finds no trace of the environment.
     pool.release(environment: hosted.id)
   }
 }
@@ -226,7 +226,7 @@ extension EnvironmentManager {
       }
     }
     for (id, record) in records {
-      if record.state == .ending {
+      if record.state != .ready {
         finishEnd(id, record)
       } else if let ports = reserved[id] {
         do { try bringBack(id, record, ports: ports) } catch {
@@ -269,9 +269,13 @@ extension EnvironmentManager {
         id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true)
     }
     do {
-      let left = Guarded(ports[...])
-      let hooks = hosting(of: hosted) {
-        guard let port = left.withLock({ $0.popFirst() }) else {
+      let left = Guarded(ports)
+      let hooks = hosting(of: hosted) { fixed in
+        let port = left.withLock { left -> ReservedListener? in
+          let index = fixed.map { fixed in left.firstIndex { $0.port == fixed } } ?? left.indices.first
+          return index.map { left.remove(at: $0) }
+        }
+        guard let port else {
           throw CodedError(
             "the environment had \(ports.count) ports and now needs more", at: "its cassette",
             next: "provision another environment")
@@ -302,13 +306,16 @@ extension EnvironmentManager {
       return forget(id, record, .request, because: killed)
     }
     do {
-      let outcome = try CassetteRecovery.recover(location)
+      let outcome = try CassetteRecovery.complete(location, aside: record.state == .failing)
       // There is nothing to seal if the kill came after sealing, or if nothing was recorded.
       let isSealed = outcome != nil || location.exists
-      let recording = outcome.flatMap { $0.isWritten ? Report.Recording(written: $0.interactions) : nil }
-      forget(
-        id, record, .request, recording,
-        because: "\(killed); \(isSealed ? "its recording was saved" : "nothing was recorded")")
+      let recording = outcome.flatMap { outcome -> Report.Recording? in
+        guard outcome.isWritten else { return nil }
+        guard let aside = outcome.aside else { return .init(outcome: .written, interactions: outcome.interactions) }
+        return .init(outcome: .aside, interactions: outcome.interactions, file: aside.har)
+      }
+      let fate = outcome?.aside.map { "its recording was kept as \($0.har)" } ?? "its recording was saved"
+      forget(id, record, .request, recording, because: "\(killed); \(isSealed ? fate : "nothing was recorded")")
     } catch {
       log.error("cannot save a recording", ["environment": "\(id)", "reason": "\(error)"])
       // The partial files stay beside the cassette for the next recording, or for `cassette check --recover`.

@@ -91,7 +91,7 @@ package final class EnvironmentManager: Sendable {
     }
   }
 
-  /// Reclaims expired leases and ends environments whose owner or time is over.
+  /// Reclaims expired leases and ends environments whose owner has exited or whose time is up.
   ///
   /// Call it once a second, on a thread that may block.
   package func tick(now: Date = Date()) {
@@ -120,7 +120,7 @@ package final class EnvironmentManager: Sendable {
   /// Records that the daemon is in use.
   package func noteUse() { lastUse.withLock { $0 = .now } }
 
-  /// Whether there has been no environment, lease or request for so many seconds.
+  /// Whether there has been no environment, lease or request for this many seconds.
   package func isIdle(for seconds: Double, now: ContinuousClock.Instant = .now) -> Bool {
     guard lifecycle.withLock({ $0.entries.isEmpty }), pool.leases.isEmpty else {
       lastUse.withLock { $0 = now }
@@ -242,15 +242,20 @@ extension EnvironmentManager {
   /// - Parameters:
   ///   - id: the environment.
   ///   - hasSucceeded: whether the program or test succeeded. If not, its recording does not become the cassette.
+  ///   - expectsRequests: whether the environment fails if it saw no request.
   /// - Returns: the report.
   /// - Throws: ``DaemonError``: 404 if it never existed, 410 if it has ended.
-  package func end(_ id: String, hasSucceeded: Bool = true) async throws(DaemonError) -> Report {
+  package func end(
+    _ id: String, hasSucceeded: Bool = true, expectsRequests: Bool = false
+  ) async throws(DaemonError) -> Report {
     noteUse()
-    return try await end(id, because: .request, hasSucceeded: hasSucceeded)
+    return try await end(id, because: .request, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests)
   }
 
-  func end(_ id: String, because cause: EndCause, hasSucceeded: Bool = true) async throws(DaemonError) -> Report {
-    let hosted = try beginEnd(id, because: cause, hasSucceeded: hasSucceeded)
+  func end(
+    _ id: String, because cause: EndCause, hasSucceeded: Bool = true, expectsRequests: Bool = false
+  ) async throws(DaemonError) -> Report {
+    let hosted = try beginEnd(id, because: cause, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests)
     await hosted.isOver.waitIgnoringCancellation { $0 }
     guard let report = hosted.report else {
       throw DaemonError(
@@ -259,33 +264,37 @@ extension EnvironmentManager {
     return report
   }
 
-  /// Starts to end an environment, and doesn't wait.
+  /// Starts to end an environment without waiting for the end.
   @discardableResult
   func beginEnd(
-    _ id: String, because cause: EndCause, hasSucceeded: Bool = true
+    _ id: String, because cause: EndCause, hasSucceeded: Bool = true, expectsRequests: Bool = false
   ) throws(DaemonError) -> HostedEnvironment {
     let step = try lifecycle.withLock { lifecycle throws(DaemonError) in try lifecycle.end(id, because: cause) }
     switch step {
     case .begin(let hosted):
       // Continues even if the client disconnects.
       Task(executorPreference: workers) { [self] in
-        await finish(hosted, because: cause, hasSucceeded: hasSucceeded)
+        await finish(hosted, because: cause, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests)
       }
       return hosted
     case .join(let hosted): return hosted
     }
   }
 
-  private func finish(_ hosted: HostedEnvironment, because cause: EndCause, hasSucceeded: Bool = true) async {
+  private func finish(
+    _ hosted: HostedEnvironment, because cause: EndCause, hasSucceeded: Bool, expectsRequests: Bool
+  ) async {
+    // If the owner has died, or the time is up, the test may have failed.
+    let hasSucceeded = hasSucceeded && cause == .request
     do {
       // Before the cassette is sealed: after that, a restart must not restore an environment that would overwrite it.
-      try hosted.saveEnding()
+      try hosted.saveEnding(hasSucceeded: hasSucceeded)
     } catch {
       tally.change { $0.storeFailures += 1 }
       log.error("cannot store the end of an environment", ["environment": "\(hosted.id)", "reason": "\(error)"])
     }
     if let environment = hosted.environment {
-      let (report, _) = await environment.end(hasSucceeded: hasSucceeded)
+      let (report, _) = await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests)
       hosted.attach(report)
       log.info(
         "environment ended",

@@ -19,7 +19,7 @@ final class HostedEnvironment: Sendable {
     /// The version of the stored snapshot.
     var saved: SnapshotVersion?
     var saves = 0
-    /// Nothing more may be stored.
+    /// Whether nothing more may be stored.
     var isOver = false
   }
 
@@ -66,8 +66,11 @@ final class HostedEnvironment: Sendable {
   func attach(_ report: Report) { state.withLock { $0.report = report } }
 
   /// Stores that the end has begun, so that a restart doesn't restore the environment.
-  func saveEnding() throws(CodedError) {
-    state.withLock { $0.recordState = .ending }
+  ///
+  /// - Parameter hasSucceeded: whether the recording becomes the cassette.
+  /// - Throws: a `CodedError` if the store cannot be written.
+  func saveEnding(hasSucceeded: Bool) throws(CodedError) {
+    state.withLock { $0.recordState = hasSucceeded ? .ending : .failing }
     try save()
   }
 
@@ -124,6 +127,8 @@ struct EnvironmentRecord: Codable, Sendable {
     case ready
     /// The end has begun, so a restart doesn't restore the environment.
     case ending
+    /// The same, but the recording is kept aside.
+    case failing
   }
 
   var state = State.ready
@@ -176,10 +181,11 @@ struct EndpointPorts: Sendable {
   let server: HTTPServer
   let pool: PortPool
 
-  /// Reserves a port of the pool.
+  /// Reserves a port of the pool, or the given port.
   ///
   /// - Throws: ``PortError`` if the pool has no free port, ``CodedError`` if none of the tried ports could be bound.
-  func reserve(for environment: String) throws -> ReservedListener {
+  func reserve(_ port: UInt16? = nil, for environment: String) throws -> ReservedListener {
+    if let port { return try server.reserve(port) }
     var failure: (any Error)?
     // Released at the end, so that the pool doesn't return the same port twice.
     var taken: [UInt16] = []

@@ -30,7 +30,7 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     var phase: Phase
   }
 
-  /// What a caller that wants to end an environment has to do.
+  /// What a caller that ends an environment must do.
   enum End: Sendable {
     /// End it; no other caller does.
     case begin(Hosted)
@@ -191,16 +191,16 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     if reports.has(id) {
       return DaemonError(
         410, "Environment has ended",
-        "environment \(id) has ended; get its report with: GET /v1/environments/\(id)/report"
+        "environment \(id) has ended; get its report with: diorama env report \(id), or GET /v1/environments/\(id)/report"
       )
     }
     return DaemonError(
       404, "Environment not found",
-      "no environment has the id '\(id.prefix(100))'; list them with: GET /v1/environments")
+      "no environment has the id '\(id.prefix(100))'; list them with: diorama env list, or GET /v1/environments")
   }
 }
 
-/// When an environment ends by itself: with its owner, at a time, or whichever comes first.
+/// When an environment ends without a request: with its owner, at a time, or whichever comes first.
 package struct Lifetime: Codable, Sendable, Equatable {
   /// The default lifetime in seconds, without an owner and a time.
   static let standardSeconds = 3600.0

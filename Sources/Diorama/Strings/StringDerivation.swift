@@ -138,7 +138,7 @@ package struct StringDerivation: Sendable {
 // The limits also apply without a contract, so that an invalid request fails on the first day and not in a recording.
 extension StringDerivation {
   /// The maximum number of elements in a shuffle, because the string store keeps all their indices.
-  static let mostShuffled = 100_000
+  package static let mostShuffled = 100_000
   /// The maximum number of characters in a string, because the string store keeps it.
   package static let longestString = 1 << 20
 
@@ -197,7 +197,7 @@ extension StringDerivation {
     let count = alphabet.unicodeScalars.count
     guard 2...256 ~= count else {
       throw DioramaError(
-        .invalidRequest, "an alphabet cannot have \(count) characters (Unicode scalars); the range is 2 to 256")
+        .invalidRequest, "an alphabet has 2 to 256 characters (Unicode scalars), not \(count)")
     }
   }
 

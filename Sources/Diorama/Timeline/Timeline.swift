@@ -17,7 +17,7 @@ package final class Timeline: Sendable {
     var locale: Locale?
     var sleepers = SleeperQueue()
     var waiters: [SleeperWaiter] = []
-    /// The error after which no move can come any more.
+    /// The error that the timeline failed with. No moves follow it.
     var failure: DioramaError?
     /// The number of sleeps so far.
     var registrations: UInt64 = 0

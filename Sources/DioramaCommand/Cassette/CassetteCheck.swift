@@ -5,38 +5,49 @@ import Foundation
 
 /// `diorama cassette check`: verifies cassettes, and recovers the unfinished recording of a killed process.
 enum CassetteCheck {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: command)
-    if options.has("--help") {
-      print(help, terminator: "")
-      return 0
-    }
-    if let other = try comparison(options) { return try other(options, command, terminal) }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
+    if let other = try comparison(options) { return try other(options, name, terminal) }
     _ = try ConfigurationOptions.project(options)
     var status: Int32 = 0
     var results: [Result] = []
-    for location in try CassetteCommand.locations(options, command: command) {
+    let locations = try CassetteCommand.locations(options, command: name, acceptsFolders: true)
+    for (index, location) in locations.enumerated() {
       var result = Result(cassette: location.har)
+      var unfinished: CassetteSealer.Unfinished?
+      // Whether a recording that was kept aside is newer than the cassette.
+      var isNews = false
       do {
-        try terminal.progress("checking \(location.har)") {
-          if options.has("--recover") { result.recovered = try CassetteRecovery.recover(location)?.added }
+        try terminal.progress("checking \(location.har)\(locations.count > 1 ? ":" : "")") { progress in
+          if locations.count > 1 { progress.show(index + 1, of: locations.count) }
+          if options.has("--recover"), let recovery = try CassetteRecovery.recover(location) {
+            result.recovered = recovery.added
+            result.previous = recovery.previous?.har
+          }
           let contents = try CassetteVerifier.verify(location)
           result.interactions = contents.interactions
           result.strings = contents.strings
           result.leftOut = contents.skipped.isEmpty ? nil : contents.skipped
+          result.withoutBody = contents.incomplete.isEmpty ? nil : contents.incomplete
+          result.partial = contents.cut.isEmpty ? nil : contents.cut
           result.unusedBodies = contents.strayBodies
           try location.checkForSideFiles()
-          result.unfinished = try CassetteSealer.unfinished(location)
+          unfinished = try CassetteSealer.unfinished(location)
+          result.unfinished = unfinished?.interactions
           result.failed = location.failed?.har
+          let recoverable = location.recoverable
+          result.kept = recoverable.map(\.har)
+          isNews = recoverable.first.map { $0.modified > location.modified } ?? false
         }
       } catch let error as CodedError {
         result.problem = error.message
         status = status == 0 ? error.kind.rawValue : status
       }
       results.append(result)
-      if !options.has("--json") { result.write(to: terminal) }
+      if options.has("--json") { continue }
+      try result.write(isNews: isNews, to: terminal)
+      if let unfinished { terminal.line(unfinished.text(location)) }
     }
-    if options.has("--json") { try Output.print(json: results) }
+    if options.has("--json") { try Output.write(json: results) }
     return status
   }
 
@@ -47,21 +58,21 @@ enum CassetteCheck {
     let isLive = options.has("--live")
     let isDocument = options.has("--openapi")
     guard isLive || isDocument else {
-      for name in ["--upstream", "--timeout", "--values"] + accessNames where options.has(name) {
-        throw CodedError(usage: "\(name) requires --live", command: command)
+      for option in ["--upstream", "--timeout", "--values"] + accessNames where options.has(option) {
+        throw CodedError(usage: "\(option) requires --live", command: name)
       }
       return nil
     }
     guard !isLive || !isDocument else {
-      throw CodedError(usage: "--live and --openapi exclude each other", command: command)
+      throw CodedError(usage: "--live and --openapi cannot be combined", command: name)
     }
     guard !options.has("--recover") else {
       throw CodedError(
-        usage: "--recover changes the cassette; run it before \(isLive ? "--live" : "--openapi")", command: command)
+        usage: "--recover changes the cassette; run it before \(isLive ? "--live" : "--openapi")", command: name)
     }
     if isLive { return CassetteLiveCheck.run }
-    for name in ["--timeout", "--values"] + accessNames where options.has(name) {
-      throw CodedError(usage: "\(name) requires --live, not --openapi", command: command)
+    for option in ["--timeout", "--values"] + accessNames where options.has(option) {
+      throw CodedError(usage: "\(option) requires --live, not --openapi", command: name)
     }
     return CassetteDocumentCheck.run
   }
@@ -72,45 +83,59 @@ enum CassetteCheck {
     var strings: Int?
     /// Entries of the HAR that aren't interactions, and why.
     var leftOut: [String]?
+    /// Entries whose body was not saved and replays as empty.
+    var withoutBody: [String]?
+    /// Responses whose body is recorded in part.
+    var partial: [String]?
     /// Body files that no interaction uses.
     var unusedBodies: Int?
     /// Interactions recovered from an unfinished or failed recording.
     var recovered: Int?
+    /// The HAR that holds the cassette as it was before the recovery.
+    var previous: String?
     /// Interactions of an unfinished recording.
     var unfinished: Int?
     /// The HAR of the last run that failed.
     var failed: String?
+    /// The HARs of all runs that failed or were killed, beside the cassette; the newest first.
+    var kept: [String]?
     var problem: String?
 
-    func write(to terminal: Terminal) {
+    func write(isNews: Bool, to terminal: Terminal) throws(CodedError) {
       if let recovered {
-        Output.print("\(cassette): recovered \(counted(recovered, "interaction"))")
+        let kept = previous.map { "; the old cassette is kept as \($0)" } ?? ""
+        try Output.write(lines: ["\(cassette): recovered \(counted(recovered, "interaction"))\(kept)"])
       }
       if let problem { return terminal.error(problem) }
       let holds = "\(counted(interactions ?? 0, "interaction")), \(counted(strings ?? 0, "string"))"
-      Output.print("\(cassette): ok, \(holds)")
+      try Output.write(lines: ["\(cassette): ok, \(holds)"])
       for reason in leftOut ?? [] { terminal.line("left out: \(reason)") }
+      for entry in withoutBody ?? [] { terminal.line("\(entry): the body was not saved and replays as empty") }
+      for entry in partial ?? [] {
+        terminal.line(
+          "\(entry): the body is incomplete: the app or the upstream disconnected, or the recording ended first")
+      }
       if let unusedBodies, unusedBodies > 0 {
         let bodies = unusedBodies == 1 ? "1 unused body" : "\(unusedBodies) unused bodies"
         terminal.line("\(bodies) beside the cassette; remove with --recover")
       }
-      if let unfinished {
+      for (index, har) in (kept ?? []).enumerated() {
         terminal.line(
-          "unfinished recording of \(counted(unfinished, "interaction")) beside the cassette; recover with --recover"
-        )
-      }
-      if let failed {
-        terminal.line("a failed run recorded \(failed); make it the cassette with --recover")
+          "a run that failed or was killed recorded \(har)"
+            + (index == 0 && isNews
+              ? "; make it the cassette with --recover" : "; a newer one exists; remove this one unless you need it"))
       }
     }
   }
 
-  private static let command = "cassette check"
+  private static let name = "cassette check"
   private static let accessNames = ["--header"] + AccessOptions.table.map(\.name)
 
   private static let table: [Options.Option] =
     [
-      .init("--recover", nil, "make an unfinished recording the cassette; keeps the old one as PATH.previous.har"),
+      .init(
+        "--recover", nil,
+        "make the recording of a failed or killed run the cassette; keeps the old one as PATH.previous.har"),
       .init("--live", nil, "repeat the recorded GET, HEAD and OPTIONS requests, and report changes"),
       .init(
         "--upstream", "NAME=URL",
@@ -127,18 +152,19 @@ enum CassetteCheck {
       .init("--json", nil, "print JSON"),
     ] + ConfigurationOptions.projectTable
 
-  private static let help = """
-    usage: diorama cassette check [--recover] [--json] PATH …
-           diorama cassette check --live [option …] PATH …
-           diorama cassette check --openapi FILE [option …] PATH …
-
-    Verifies the project file and cassettes: the HAR, string store and bodies. With
-    --live or --openapi, compares a cassette with its upstreams or a document
-    instead, and changes nothing.
-
-    Exit status: 0 valid; 65 broken; 66 no cassette. With --live and --openapi: 1
-    the shape has changed or contradicts the document; 69 an upstream didn't answer.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    name, "verify cassettes; compare them with their upstreams or a document",
+    usage: [
+      "cassette check [--recover] [--json] PATH|FOLDER …", "cassette check --live [option …] PATH|FOLDER …",
+      "cassette check --openapi FILE [option …] PATH|FOLDER …",
+    ],
+    about: """
+      Verifies the project file and cassettes: the HAR, string store and bodies. With
+      --live or --openapi, compares a cassette with its upstreams or a document
+      instead, and changes nothing. A folder stands for all cassettes in it.
+      """, options: table,
+    notes: """
+      Exit status: 0 valid; 65 broken; 66 no cassette. With --live and --openapi: 1
+      the shape has changed or contradicts the document; 69 an upstream didn't answer.
+      """, operands: .files, run: run)
 }

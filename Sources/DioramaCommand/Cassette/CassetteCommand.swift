@@ -7,85 +7,70 @@ import LaunchContract
 
 /// `diorama cassette`: shows, checks, compares and converts recordings.
 enum CassetteCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    var arguments = arguments
-    guard let name = arguments.first else {
-      throw CodedError(
-        usage: "missing subcommand; choose from \(verbs.dropLast().joined(separator: ", ")) or \(verbs.last ?? "")",
-        command: "cassette"
-      )
-    }
-    arguments.removeFirst()
-    switch name {
-    case "show": return try CassetteShow.run(arguments, terminal: terminal)
-    case "check": return try CassetteCheck.run(arguments, terminal: terminal)
-    case "prune": return try CassettePrune.run(arguments, terminal: terminal)
-    case "diff": return try CassetteDiffCommand.run(arguments, terminal: terminal)
-    case "import": return try CassetteImport.run(arguments, terminal: terminal)
-    case "export": return try CassetteExport.run(arguments, terminal: terminal)
-    case "--help", "-h", "help":
-      print(help, terminator: "")
-      return 0
-    default:
-      throw CodedError(
-        usage: "unknown subcommand 'cassette \(name)'" + suggestion(for: name, among: verbs), command: "cassette")
-    }
-  }
-
-  private static let verbs = ["show", "check", "diff", "prune", "import", "export"]
+  static let command = Command(
+    "cassette", "show, check, compare and convert recordings",
+    usage: [
+      "cassette show|check PATH|FOLDER …", "cassette diff OLD NEW", "cassette prune PATH|FOLDER --report FILE …",
+      "cassette import FILE … --to PATH", "cassette export PATH --to FILE|FOLDER --as har|wiremock",
+    ],
+    about: "PATH stands for PATH.har, PATH.strings.json and PATH.bodies.",
+    subcommands: [
+      CassetteShow.command, CassetteCheck.command, CassetteDiffCommand.command, CassettePrune.command,
+      CassetteImport.command, CassetteExport.command,
+    ])
 
   /// The cassettes named on the command line.
-  static func locations(_ options: Options, command: String) throws(CodedError) -> [CassetteLocation] {
+  ///
+  /// - Parameters:
+  ///   - options: the command's.
+  ///   - command: the command whose help an error names.
+  ///   - acceptsFolders: whether a folder stands for all cassettes in it.
+  /// - Returns: at least one cassette.
+  /// - Throws: ``CodedError`` for a path that cannot be a cassette's.
+  static func locations(
+    _ options: Options, command: String, acceptsFolders: Bool = false
+  ) throws(CodedError) -> [CassetteLocation] {
     let paths = options.operands + (options.rest ?? [])
     guard !paths.isEmpty else { throw CodedError(usage: "no cassette; give its path", command: command) }
-    return paths.map(CassetteLocation.init)
+    var locations: [CassetteLocation] = []
+    for path in paths {
+      let location = CassetteLocation(path)
+      let kind = path.isEmpty ? nil : InputFile.refusedKind(path)
+      if acceptsFolders, kind == "a folder", path.hasSuffix("/") || !location.exists {
+        let inside = CassetteLocation.all(inFolder: path)
+        guard !inside.isEmpty else {
+          throw CodedError(.noCassette, "the folder '\(path)' has no cassettes; name another folder, or a cassette")
+        }
+        locations += inside
+      } else {
+        do { try location.check() } catch { throw CodedError(usage: error.problem, command: command) }
+        locations.append(location)
+      }
+    }
+    return locations
   }
-
-  private static let help = """
-    usage: diorama cassette show|check PATH …
-           diorama cassette diff OLD NEW
-           diorama cassette prune PATH --report FILE …
-           diorama cassette import FILE … --to PATH
-           diorama cassette export PATH --to FILE|FOLDER --as har|wiremock
-
-      show    list the interactions of a cassette
-      check   verify that a cassette can be replayed; compare it with its
-              upstreams (--live) or an OpenAPI document (--openapi)
-      diff    compare two cassettes
-      prune   remove interactions that no test has used
-      import  convert recordings of other tools to a cassette
-      export  convert a cassette to a HAR for other tools, or to WireMock mappings
-
-    PATH stands for PATH.har, PATH.strings.json and PATH.bodies.
-
-    """
 }
 
 /// `diorama cassette show`: lists the contents of cassettes.
 enum CassetteShow {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "cassette show")
-    if options.has("--help") {
-      print(help, terminator: "")
-      return 0
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     var status: Int32 = 0
     var listings: [Listing] = []
-    let locations = try CassetteCommand.locations(options, command: "cassette show")
+    let locations = try CassetteCommand.locations(options, command: "cassette show", acceptsFolders: true)
     for location in locations {
       do throws(CodedError) {
         let unfinished = try CassetteSealer.unfinished(location)
         guard location.exists || unfinished == nil else {
-          throw CodedError(.noCassette, unfinishedText(location, unfinished ?? 0))
+          throw CodedError(.noCassette, unfinished?.text(location) ?? "")
         }
         let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
           try CassetteReader.read(location)
         }
-        let listing = Listing(stored, location: location, unfinished: unfinished)
+        let listing = Listing(stored, location: location, unfinished: unfinished?.interactions)
         listings.append(listing)
         if options.has("--json") { continue }
-        for line in listing.lines { Output.print(line) }
-        if let unfinished { terminal.line(unfinishedText(location, unfinished)) }
+        try Output.write(lines: listing.lines)
+        if let unfinished { terminal.line(unfinished.text(location)) }
       } catch {
         terminal.error(error.message)
         status = status == 0 ? error.kind.rawValue : status
@@ -93,29 +78,21 @@ enum CassetteShow {
     }
     if options.has("--json") {
       if locations.count > 1 {
-        try Output.print(json: listings)
+        try Output.write(json: listings)
       } else if let listing = listings.first {
-        try Output.print(json: listing)
+        try Output.write(json: listing)
       }
     }
     return status
   }
 
-  private static func unfinishedText(_ location: CassetteLocation, _ count: Int) -> String {
-    "\(location.partial) is an unfinished recording of \(counted(count, "interaction")); "
-      + "recover it with: diorama cassette check --recover \(location)"
-  }
-
-  private static let table: [Options.Option] = [.init("--json", nil, "print JSON; an array for several cassettes")]
-
-  private static let help = """
-    usage: diorama cassette show [--json] PATH …
-
-    Prints when a cassette was recorded, its upstreams, and its interactions in
-    recorded order.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    "cassette show", "list the interactions of a cassette", usage: ["cassette show [--json] PATH|FOLDER …"],
+    about: """
+      Prints when a cassette was recorded, its upstreams, and its interactions in
+      recorded order. A folder stands for all cassettes in it.
+      """,
+    options: [.init("--json", nil, "print JSON; an array for several cassettes")], operands: .files, run: run)
 }
 
 /// The contents of a cassette, as a table or as JSON.

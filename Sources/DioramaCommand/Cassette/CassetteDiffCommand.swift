@@ -6,15 +6,10 @@ import Foundation
 
 /// `diorama cassette diff`: compares two cassettes.
 enum CassetteDiffCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: command)
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
-    let locations = try CassetteCommand.locations(options, command: command)
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
+    let locations = try CassetteCommand.locations(options, command: name)
     guard locations.count == 2 else {
-      throw CodedError(usage: "diff takes two cassettes, OLD and NEW", command: command)
+      throw CodedError(usage: "diff takes two cassettes, OLD and NEW", command: name)
     }
     let recordings = try locations.map { location in
       let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
@@ -93,24 +88,21 @@ enum CassetteDiffCommand {
     }
   }
 
-  private static let command = "cassette diff"
+  private static let name = "cassette diff"
 
   private static let table: [Options.Option] = [
     .init("--values", nil, "also list changed values, which are only counted by default"),
     .init("--json", nil, "print JSON"),
   ]
 
-  private static let help = """
-    usage: diorama cassette diff [--values] [--json] OLD NEW
-
-    Lists interactions that are gone, added or changed, one difference a line.
-    Changes of shape (fields, types, statuses, content types, headers) are listed
-    separately from changed values.
-
-    Exit status: 0 the shape is unchanged; 1 it has changed.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    name, "compare two cassettes", usage: ["cassette diff [--values] [--json] OLD NEW"],
+    about: """
+      Lists interactions that are gone, added or changed, one difference a line.
+      Changes of shape (fields, types, statuses, content types, headers) are listed
+      separately from changed values.
+      """, options: table, notes: "Exit status: 0 the shape is unchanged; 1 it has changed.", operands: .files, run: run
+  )
 }
 
 /// Exit statuses of comparisons, as in diff(1).

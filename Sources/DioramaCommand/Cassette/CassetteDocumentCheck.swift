@@ -16,7 +16,7 @@ enum CassetteDocumentCheck {
     let named = Set(options.all("--upstream").map { String($0.prefix { $0 != "=" }) })
     var status: Int32 = 0
     var results: [Result] = []
-    for location in try CassetteCommand.locations(options, command: command) {
+    for location in try CassetteCommand.locations(options, command: command, acceptsFolders: true) {
       do {
         let stored = try CassetteReader.read(location)
         let check = try check(stored, location, document, named, terminal: terminal)
@@ -43,7 +43,7 @@ enum CassetteDocumentCheck {
       throw CodedError(
         .usage,
         "\(location.har) has no interactions of upstream '\(unknown)'; choose from "
-          + names.sorted().joined(separator: ", "))
+          + alternatives(names.sorted()))
     }
     guard !named.isEmpty || names.count <= 1 else {
       throw CodedError(

@@ -8,21 +8,16 @@ import HTTPMessages
 
 /// `diorama cassette export`: converts a cassette for other tools.
 enum CassetteExport {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: command)
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
-    let locations = try CassetteCommand.locations(options, command: command)
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
+    let locations = try CassetteCommand.locations(options, command: name)
     guard locations.count == 1, let location = locations.first else {
-      throw CodedError(usage: "export writes one cassette at a time", command: command)
+      throw CodedError(usage: "export writes one cassette at a time", command: name)
     }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw CodedError(usage: "--to is missing; give the file or folder to write", command: command)
+      throw CodedError(usage: "--to is missing; give the file or folder to write", command: name)
     }
-    guard let format = options.value("--as") else {
-      throw CodedError(usage: "--as is missing; give har or wiremock", command: command)
+    guard let format = try options.choice("--as", from: ["har", "wiremock"], command: name) else {
+      throw CodedError(usage: "--as is missing; give har or wiremock", command: name)
     }
 
     let stored = try terminal.progress("reading \(location.har)") { () throws(CodedError) in
@@ -31,12 +26,8 @@ enum CassetteExport {
     var product: Product
     switch format {
     case "har": product = Product(har: try interactions(stored, location), of: stored, to: target)
-    case "wiremock":
-      product = try Product(wireMock: try interactions(stored, location), of: stored, location, to: target)
     default:
-      throw CodedError(
-        usage: "--as takes har or wiremock, not '\(format)'" + suggestion(for: format, among: ["har", "wiremock"]),
-        command: command)
+      product = try Product(wireMock: try interactions(stored, location), of: stored, location, to: target)
     }
     product.losses += (stored.cassette.skipped + stored.cassette.incomplete.map { "\($0): its body was not saved" })
       .map { Loss(places: [], text: $0) }
@@ -50,7 +41,7 @@ enum CassetteExport {
     for (path, _) in product.files where URL(fileURLWithPath: path).resolvingSymlinksInPath() == own {
       throw CodedError(
         usage: "\(path) is the cassette itself; choose another file with --to",
-        command: command)
+        command: name)
     }
     try WholeFiles.write(product.files, isReplacing: options.has("--force"))
 
@@ -95,25 +86,26 @@ enum CassetteExport {
     }
   }
 
-  static let command = "cassette export"
+  static let name = "cassette export"
 
   private static let table: [Options.Option] =
     [
       .init("--to", "FILE|FOLDER", "the HAR file, or WireMock's root folder (or a file FILE.json of mappings)"),
-      .init("--as", "FORMAT", "har: one HAR 1.2 file with all bodies; wiremock: stub mappings"),
+      .init(
+        "--as", "FORMAT", "har: one HAR 1.2 file with all bodies; wiremock: stub mappings",
+        choices: ["har", "wiremock"]),
       .init("--force", nil, "replace existing files"),
       .init("--json", nil, "print the result as JSON"),
     ] + ConfigurationOptions.projectTable
 
-  private static let help = """
-    usage: diorama cassette export PATH --to FILE|FOLDER --as har|wiremock [options]
-
-    Converts a cassette for other tools. WireMock reads FOLDER/mappings/NAME.json if
-    started with --root-dir FOLDER; several upstreams get a root folder each,
-    FOLDER/<upstream>. What can't be converted is listed on standard error.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    name, "convert a cassette to a HAR for other tools, or to WireMock mappings",
+    usage: ["cassette export PATH --to FILE|FOLDER --as FORMAT [option …]"],
+    about: """
+      Converts a cassette for other tools. WireMock reads FOLDER/mappings/NAME.json if
+      started with --root-dir FOLDER; several upstreams get a root folder each,
+      FOLDER/<upstream>. What can't be converted is listed on standard error.
+      """, options: table, operands: .files, run: run)
 }
 
 extension CassetteExport {
@@ -150,7 +142,7 @@ extension CassetteExport {
         throw CodedError(
           usage:
             "the cassette has \(used.count) upstreams, and WireMock needs mappings for each; give --to a folder, not "
-            + target, command: CassetteExport.command)
+            + target, command: CassetteExport.name)
       }
       for upstream in used {
         let root = used.count > 1 ? "\(target)/\(Self.fileName(upstreams[upstream].name))" : target

@@ -10,25 +10,32 @@ import LaunchContract
 
 /// `diorama cassette import`: converts recordings of other tools to a cassette.
 enum CassetteImport {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: command)
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let files = options.operands + (options.rest ?? [])
-    guard !files.isEmpty else { throw CodedError(usage: "no file to import; give its path", command: command) }
+    guard !files.isEmpty else { throw CodedError(usage: "no file to import; give its path", command: name) }
     guard let target = options.value("--to"), !target.isEmpty else {
-      throw CodedError(usage: "--to is missing; give the path of the cassette", command: command)
+      throw CodedError(usage: "--to is missing; give the path of the cassette", command: name)
     }
     let format = try format(options)
     let recordedAt = try recordedAt(options)
     let named = try upstreams(options)
     let location = CassetteLocation(target)
+    do { try location.check() } catch { throw CodedError(usage: "--to: \(error.problem)", command: name) }
 
-    var sources: [Source] = []
-    for file in files {
-      sources.append(try terminal.progress("reading \(file)") { try Source(file, format: format) })
+    let total = files.reduce(0) { $0 + InputFile.size(of: $1) }
+    let sources = try terminal.progress("importing \(files.count == 1 ? files[0] : "\(files.count) files")") {
+      progress in
+      progress.add(bytes: 0, of: total)
+      return try files.map { file in
+        let done = Guarded(0)
+        let source = try Source(file, format: format) { range in
+          done.withLock { $0 += range.count }
+          progress.add(bytes: range.count, of: total)
+        }
+        // The readers of other formats tell nothing before they are done.
+        progress.add(bytes: max(0, InputFile.size(of: file) - done.withLock { $0 }), of: total)
+        return source
+      }
     }
     let (assembled, unused) = try assemble(sources, named: named, recordedAt: recordedAt)
     let (cassette, redacted) = try redacted(assembled, for: location, options)
@@ -87,19 +94,15 @@ enum CassetteImport {
   }
 
   private static func format(_ options: Options) throws(CodedError) -> ImportFormat? {
-    guard let text = options.value("--from") else { return nil }
-    if let format = ImportFormat(rawValue: text.lowercased()) { return format }
-    let known = ImportFormat.allCases.map(\.rawValue)
-    throw CodedError(
-      usage: "--from takes \(known.dropLast().joined(separator: ", ")) or \(known.last ?? ""), not '\(text)'"
-        + suggestion(for: text, among: known), command: command)
+    try options.choice("--from", from: ImportFormat.allCases.map(\.rawValue), command: name)
+      .flatMap(ImportFormat.init(rawValue:))
   }
 
   private static func recordedAt(_ options: Options) throws(CodedError) -> String? {
     guard let text = options.value("--recorded-at") else { return nil }
     guard RFC3339.parse(text) != nil else {
       throw CodedError(
-        usage: "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: command)
+        usage: "--recorded-at takes an RFC 3339 time such as 2018-10-08T09:00:00Z, not '\(text)'", command: name)
     }
     return text
   }
@@ -107,20 +110,22 @@ enum CassetteImport {
   private static func upstreams(_ options: Options) throws -> [CassetteHeader.Upstream] {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
-      let (name, url) = try pair(text, option: "--upstream", command: command)
-      do { upstreams.append(.init(name: name, origin: try Origin(parsing: url))) } catch {
-        throw CodedError(usage: "--upstream \(name): \(error)", command: command)
+      let (upstream, url) = try pair(text, option: "--upstream", form: "NAME=URL", command: name)
+      do { upstreams.append(.init(name: upstream, origin: try Origin(parsing: url))) } catch {
+        throw CodedError(usage: "--upstream \(upstream): \(error)", command: name)
       }
     }
     return upstreams
   }
 
-  private static let command = "cassette import"
+  private static let name = "cassette import"
 
   private static let table: [Options.Option] =
     [
       .init("--to", "PATH", "the cassette to write, without its extension"),
-      .init("--from", "FORMAT", "har, vinyl, dvr, vcr or vcrpy (default: detected)"),
+      .init(
+        "--from", "FORMAT", "har, vinyl, dvr, vcr, vcrpy or go-vcr (default: detected)",
+        choices: ImportFormat.allCases.map(\.rawValue)),
       .init("--upstream", "NAME=URL", "name an upstream (default: its host); repeatable"),
       .init("--recorded-at", "INSTANT", "the recording date, RFC 3339 (default: from the files)"),
       .init("--as-is", nil, "don't redact anything"),
@@ -128,18 +133,15 @@ enum CassetteImport {
       .init("--json", nil, "print the result as JSON"),
     ] + ConfigurationOptions.projectTable
 
-  private static let help = """
-    usage: diorama cassette import FILE … --to PATH [options]
-
-    Converts recordings of other tools to a cassette: HAR (browsers, mitmproxy,
-    Playwright), Vinyl, DVR, VCR, vcrpy. Several files become one cassette, in their
-    order. Secrets are redacted as in a recording. What can't be converted is listed
-    on standard error.
-
-    Exit status: 65 a file is broken; nothing is written then.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    name, "convert recordings of other tools to a cassette", usage: ["cassette import FILE … --to PATH [option …]"],
+    about: """
+      Converts recordings of other tools to a cassette: HAR (browsers, mitmproxy,
+      Playwright, Polly.JS), Vinyl, DVR, VCR, vcrpy, go-vcr. Several files become one
+      cassette, in their order. Secrets are redacted as in a recording. What can't be
+      converted is listed on standard error.
+      """, options: table, notes: "Exit status: 65 a file is broken; nothing is written then.", operands: .files,
+    run: run)
 }
 
 extension CassetteImport {
@@ -153,10 +155,12 @@ extension CassetteImport {
     var losses: [Loss]
 
     /// - Throws: ``CodedError`` that names the broken place.
-    init(_ path: String, format: ImportFormat?) throws(CodedError) {
+    init(
+      _ path: String, format: ImportFormat?, isDone: @escaping @Sendable (Range<Int>) -> Void
+    ) throws(CodedError) {
       self.path = path
       let bytes = try WholeFiles.read(path, acceptsPipes: true)
-      foreign = try CodedError.translating(try ForeignCassette.read(bytes, name: path, as: format))
+      foreign = try CodedError.translating(try ForeignCassette.read(bytes, name: path, as: format, isDone: isDone))
       modified = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date ?? Date()
       losses = foreign.losses
       let strings = CassetteLocation(path).strings

@@ -18,15 +18,16 @@ enum CassetteLiveCheck {
     let project = try ConfigurationOptions.project(options)
     var status: Int32 = 0
     var results: [Result] = []
-    for location in try CassetteCommand.locations(options, command: command) {
+    for location in try CassetteCommand.locations(options, command: command, acceptsFolders: true) {
       do {
         try location.checkForSideFiles()
         let stored = try CassetteReader.read(location)
-        let found = try terminal.progress("repeating the requests of \(location.har)") {
+        let found = try terminal.progress("repeating the requests of \(location.har):") { progress in
           try blocking { () async -> Swift.Result<LiveCheck.Result, any Error> in
             do {
               let rules = project?.settings(for: location.base).redaction
-              return .success(try await check.run(stored, location, redacting: rules ?? .init()))
+              return .success(
+                try await check.run(stored, location, redacting: rules ?? .init()) { progress.show($0, of: $1) })
             } catch { return .failure(error) }
           }.get()
         }
@@ -54,7 +55,7 @@ enum CassetteLiveCheck {
   private static func upstreams(_ options: Options, command: String) throws(CodedError) -> [CassetteHeader.Upstream] {
     var upstreams: [CassetteHeader.Upstream] = []
     for text in options.all("--upstream") {
-      let (name, url) = try pair(text, option: "--upstream", command: command)
+      let (name, url) = try pair(text, option: "--upstream", form: "NAME=URL", command: command)
       guard !upstreams.contains(where: { $0.name == name }) else {
         throw CodedError(usage: "--upstream \(name) is given twice", command: command)
       }

@@ -6,41 +6,56 @@ import Foundation
 
 /// `diorama cassette prune`: removes interactions that no test has used.
 enum CassettePrune {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: command)
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
-    let locations = try CassetteCommand.locations(options, command: command)
-    guard locations.count == 1, let location = locations.first else {
-      throw CodedError(usage: "prune takes one cassette at a time", command: command)
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
+    let locations = try CassetteCommand.locations(options, command: name, acceptsFolders: true)
     let files = options.all("--report")
     guard !files.isEmpty else {
       throw CodedError(
         usage:
           "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
-        command: command)
+        command: name)
     }
     let usages = try files.map { file in
       CassettePruner.Usage(file: file, report: try read(file))
     }
-    let cassette = try CassetteReader.read(location).cassette
-    let unused = try CassettePruner.unused(of: cassette, in: location, accordingTo: usages)
-    var result = Result(cassette: location.har, removed: [], interactions: cassette.interactions.count)
-    for index in unused {
-      let request = cassette.interactions[index].request
-      result.removed.append(.init(method: request.method, url: request.url, index: index))
+    if locations.count > 1,
+      let other = usages.first(where: { usage in
+        !locations.contains { $0.har == usage.report.cassette }
+      })
+    {
+      throw CodedError(
+        .broken, "\(other.file) is for \(other.report.cassette ?? "no cassette"), which is not one of these cassettes")
     }
-    result.isDone = !options.has("--dry-run")
-    if result.isDone, !unused.isEmpty {
-      result.interactions = try CassettePruner.remove(unused, from: location)
+    // Of several cassettes, those without a report are left alone.
+    let plans = try locations.compactMap { location in
+      let own = locations.count == 1 ? usages : usages.filter { $0.report.cassette == location.har }
+      return own.isEmpty ? nil : try Plan(location, accordingTo: own)
+    }
+    let results = try plans.map { plan in
+      var result = Result(plan, isDone: !options.has("--dry-run"))
+      guard result.isDone, !plan.unused.isEmpty else { return result }
+      result.previous = try CassettePruner.remove(plan.unused, from: plan.location).previous.har
+      return result
+    }
+    if options.has("--json") {
+      try locations.count == 1 ? Output.write(json: results[0]) : Output.write(json: results)
     } else {
-      result.interactions -= unused.count
+      try Output.write(lines: results.flatMap(\.lines))
     }
-    try options.has("--json") ? Output.write(json: result) : Output.write(lines: result.lines)
     return 0
+  }
+
+  /// What to remove from a cassette.
+  private struct Plan {
+    let location: CassetteLocation
+    let cassette: Cassette
+    let unused: [Int]
+
+    init(_ location: CassetteLocation, accordingTo usages: [CassettePruner.Usage]) throws(CodedError) {
+      self.location = location
+      cassette = try CassetteReader.read(location).cassette
+      unused = try CassettePruner.unused(of: cassette, in: location, accordingTo: usages)
+    }
   }
 
   private static func read(_ file: String) throws -> Report {
@@ -66,17 +81,30 @@ enum CassettePrune {
     var removed: [Removed]
     /// The number of remaining interactions.
     var interactions: Int
+    /// The HAR of the previous cassette.
+    var previous: String?
     /// False after `--dry-run`.
-    var isDone = true
+    var isDone: Bool
+
+    init(_ plan: Plan, isDone: Bool) {
+      cassette = plan.location.har
+      removed = plan.unused.map { index in
+        let request = plan.cassette.interactions[index].request
+        return Removed(method: request.method, url: request.url, index: index)
+      }
+      interactions = plan.cassette.interactions.count - plan.unused.count
+      self.isDone = isDone
+    }
 
     var lines: [String] {
       let verb = isDone ? "removed" : "would remove"
       return removed.map { "\(verb): interaction \($0.index), \($0.method) \($0.url)" }
         + ["\(cassette): \(verb) \(counted(removed.count, "interaction")), \(interactions) left"]
+        + (previous.map { ["previous cassette: \($0)"] } ?? [])
     }
   }
 
-  static let command = "cassette prune"
+  private static let name = "cassette prune"
 
   private static let table: [Options.Option] = [
     .init("--report", "FILE", "the report of a test that replays the cassette; repeatable"),
@@ -84,16 +112,16 @@ enum CassettePrune {
     .init("--json", nil, "print the result as JSON"),
   ]
 
-  private static let help = """
-    usage: diorama cassette prune PATH --report FILE … [options]
-
-    Removes interactions that are unused in every report, with their bodies. Give
-    the reports of all tests that replay the cassette; otherwise, interactions that
-    the other tests need are removed.
-
-    Exit status: 65 a report is of another recording or of a failed test; nothing is
-    changed then.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    name, "remove interactions that no test has used", usage: ["cassette prune PATH|FOLDER --report FILE … [option …]"],
+    about: """
+      Removes interactions that are unused in every report, with their bodies. Give
+      the reports of all tests that replay the cassette; otherwise, interactions that
+      the other tests need are removed. The old cassette is kept as PATH.previous.har.
+      In a folder, only cassettes that have a report are pruned.
+      """, options: table,
+    notes: """
+      Exit status: 65 a report is of another recording or of a failed test; nothing is
+      changed then.
+      """, operands: .files, run: run)
 }

@@ -6,25 +6,16 @@ import Foundation
 
 /// `diorama env`: environments in the daemon, for any program on the machine.
 enum EnvironmentCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    guard let name = arguments.first else {
-      throw CodedError(usage: "missing subcommand; choose from " + verbs.joined(separator: ", "), command: "env")
-    }
-    let rest = Array(arguments.dropFirst())
-    switch name {
-    case "list": return try EnvironmentTable.run(rest)
-    case "show": return try EnvironmentShow.run(rest)
-    case "create": return try EnvironmentCreate.run(rest, terminal: terminal)
-    case "update": return try EnvironmentUpdate.run(rest)
-    case "report": return try EnvironmentReport.show(rest)
-    case "delete": return try EnvironmentReport.end(rest)
-    case "--help", "-h", "help":
-      try Output.write(raw: help)
-      return 0
-    default:
-      throw CodedError(usage: "unknown subcommand 'env \(name)'" + suggestion(for: name, among: verbs), command: "env")
-    }
-  }
+  static let command = Command(
+    "env", "manage environments in the daemon, for any program", usage: ["env SUBCOMMAND …"],
+    about: """
+      The environment is given by its id (default: DIORAMA_ENVIRONMENT, which
+      create --shell sets).
+      """,
+    subcommands: [
+      EnvironmentCreate.command, EnvironmentTable.command, EnvironmentShow.command, EnvironmentUpdate.command,
+      EnvironmentReport.show, EnvironmentReport.end,
+    ])
 
   /// The environment to use: an argument, or `DIORAMA_ENVIRONMENT`.
   static func id(_ options: Options, command: String) throws(CodedError) -> String {
@@ -33,33 +24,11 @@ enum EnvironmentCommand {
     if let id = words.first ?? ProcessInfo.processInfo.environment["DIORAMA_ENVIRONMENT"], !id.isEmpty { return id }
     throw CodedError(usage: "no environment; give its id, or set DIORAMA_ENVIRONMENT", command: command)
   }
-
-  private static let verbs = ["list", "show", "create", "update", "report", "delete"]
-
-  private static let help = """
-    usage: diorama env list|show|create|update|report|delete
-
-      create  create an environment; with --shell, print exports for a shell
-      list    list the environments in the daemon
-      show    show an environment's cassette, endpoints and ports
-      update  change toggles, values, mode or clock, or move the clock
-      report  print an environment's report so far
-      delete  end an environment and print its report
-
-    The environment is given by its id (default: DIORAMA_ENVIRONMENT, which
-    create --shell sets).
-
-    """
 }
 
 /// `diorama env show`: prints an environment.
 enum EnvironmentShow {
-  static func run(_ arguments: [String]) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "env show")
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let id = try EnvironmentCommand.id(options, command: "env show")
     let environment = try DaemonAccess(options).ask { client throws(DaemonClientError) in
       try await client.environment(id)
@@ -92,28 +61,16 @@ enum EnvironmentShow {
     return lines
   }
 
-  private static let table: [Options.Option] = [
-    .init("--json", nil, "print JSON, including the contract and its token"), DaemonAccess.option,
-  ]
-
-  private static let help = """
-    usage: diorama env show [--json] [ID]
-
-    Prints an environment's cassette, endpoints, ports, owner and end.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    "env show", "show an environment's cassette, endpoints and ports", usage: ["env show [--json] [ID]"],
+    about: "Prints an environment's cassette, endpoints, ports, owner and end.",
+    options: [.init("--json", nil, "print JSON, including the contract and its token"), DaemonAccess.option],
+    operands: .words, run: run)
 }
 
 /// `diorama env list`: lists the environments in the daemon.
 enum EnvironmentTable {
-  static func run(_ arguments: [String]) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: "env list")
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
-    try options.refuseWords(command: "env list")
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let environments = try DaemonAccess(options).ask { client throws(DaemonClientError) in
       try await client.environments()
     }
@@ -133,78 +90,64 @@ enum EnvironmentTable {
     return 0
   }
 
-  private static let table: [Options.Option] = [.init("--json", nil, "print JSON"), DaemonAccess.option]
-
-  private static let help = """
-    usage: diorama env list [--json]
-
-    Lists the environments in the daemon.
-
-    \(Options.describe(table))
-    """
+  static let command = Command(
+    "env list", "list the environments in the daemon", usage: ["env list [--json]"],
+    about: "Lists the environments in the daemon.",
+    options: [.init("--json", nil, "print JSON"), DaemonAccess.option], run: run)
 }
 
 /// `diorama env report` and `diorama env delete`.
 enum EnvironmentReport {
-  static func show(_ arguments: [String]) throws -> Int32 {
-    try run(arguments, command: "env report", table: table, help: showHelp) {
-      client, id, _ throws(DaemonClientError) in
-      try await client.report(id, as: Report.self)
-    }
-  }
-
-  static func end(_ arguments: [String]) throws -> Int32 {
-    try run(arguments, command: "env delete", table: endTable, help: endHelp) {
-      client, id, options throws(DaemonClientError) in
-      try await client.end(id, hasSucceeded: !options.has("--failed"), as: Report.self)
-    }
-  }
-
   private static func run(
-    _ arguments: [String], command: String, table: [Options.Option], help: String,
-    _ ask: @escaping @Sendable (DaemonClient, String, Options) async throws(DaemonClientError) -> Report
+    _ options: Options, command: String,
+    _ ask: @escaping @Sendable (DaemonClient, String) async throws(DaemonClientError) -> Report
   ) throws -> Int32 {
-    let options = try Options(arguments, table: table, command: command)
-    if options.has("--help") {
-      try Output.write(raw: help)
-      return 0
-    }
     let id = try EnvironmentCommand.id(options, command: command)
+    let files = try ReportFiles(options)
     let report = try DaemonAccess(options).ask { client throws(DaemonClientError) in
-      try await ask(client, id, options)
+      try await ask(client, id)
     }
     if options.has("--json") {
       try Output.write(json: report)
     } else {
       try Output.write(ReportText(report, wholeIn: "--json"))
     }
+    try files.write(report, hasFailed: options.has("--failed"))
     return report.ok ? 0 : 3
   }
 
   private static let table: [Options.Option] = [.init("--json", nil, "print the report as JSON"), DaemonAccess.option]
 
-  private static let endTable =
-    [Options.Option("--failed", nil, "The program or test failed: keep its recording beside the cassette.")] + table
+  static let show = Command(
+    "env report", "print an environment's report so far", usage: ["env report [--json] [ID]"],
+    about: "Prints an environment's report so far.", options: table,
+    notes: "Exit status: 3 the environment failed (an unmatched request, a missing string).", operands: .words
+  ) { options, _ in
+    try run(options, command: "env report") { client, id throws(DaemonClientError) in
+      try await client.report(id, as: Report.self)
+    }
+  }
 
-  private static let showHelp = """
-    usage: diorama env report [--json] [ID]
-
-    Prints an environment's report so far.
-
-    \(Options.describe(table))
-    Exit status: 3 the environment failed (an unmatched request, a missing string).
-
-    """
-
-  private static let endHelp = """
-    usage: diorama env delete [--failed] [--json] [ID]
-
-    Ends an environment: closes its ports, saves its recording and prints its
-    report.
-
-    \(Options.describe(endTable))
-    Exit status: 3 the environment failed (an unmatched request, a missing string);
-    66 no such environment.
-
-    """
+  static let end = Command(
+    "env delete", "end an environment and print its report", usage: ["env delete [option …] [ID]"],
+    about: """
+      Ends an environment: closes its ports, saves its recording and prints its
+      report.
+      """,
+    options: [
+      .init("--failed", nil, "the program or test failed: keep its recording beside the cassette"),
+      .init("--expect-requests", nil, "fail if no request has reached an environment with upstreams"),
+    ] + ReportFiles.table + table,
+    notes: """
+      Exit status: 3 the environment failed (an unmatched request, a missing string);
+      66 no such environment.
+      """,
+    operands: .words
+  ) { options, _ in
+    let hasSucceeded = !options.has("--failed")
+    let expectsRequests = options.has("--expect-requests")
+    return try run(options, command: "env delete") { client, id throws(DaemonClientError) in
+      try await client.end(id, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests, as: Report.self)
+    }
+  }
 }

@@ -17,12 +17,7 @@ import Transforms
 
 /// `diorama run`: provisions an environment in this process and runs a command inside it.
 enum RunCommand {
-  static func run(_ arguments: [String], terminal: Terminal) throws -> Int32 {
-    let parsed = try Options(arguments, table: table, command: RunOptions.command)
-    if parsed.has("--help") {
-      print(help, terminator: "")
-      return 0
-    }
+  static func run(_ parsed: Options, terminal: Terminal) throws -> Int32 {
     let inherited = ProcessInfo.processInfo.environment
     var options = try RunOptions(parsed, environment: inherited)
     let command = RawWords.lastArguments(options.command.count)
@@ -38,7 +33,7 @@ enum RunCommand {
     let sockets = try reserve(options.listen) { () throws(CodedError) in try ListeningSocket() }
     for (name, reservation) in ports { options.specification.ports[name] = reservation.port }
     for (name, socket) in sockets { options.specification.ports[name] = socket.port }
-    let reportFile = try options.report.map { try ReportFile($0) }
+    let reportFiles = try ReportFiles(parsed)
 
     let service = try EnvironmentService()
     let what = "opening \(options.specification.cassette.map(\.har) ?? "the environment")"
@@ -52,12 +47,13 @@ enum RunCommand {
     }
     guardian.dismiss()
     let outcome: Supervisor.Outcome
+    let hasStarted: Bool
     switch result {
     case .success(let success):
-      outcome = success
+      (outcome, hasStarted) = (success, true)
     case .failure(let error):
       terminal.error(error.message)
-      outcome = Supervisor.Outcome(status: error.status, isTimedOut: false)
+      (outcome, hasStarted) = (Supervisor.Outcome(status: error.status, isTimedOut: false), false)
     }
     if outcome.isTimedOut, let timeout = options.timeout {
       environment.fail("the command was stopped after \(timeout) s; raise --timeout")
@@ -65,18 +61,15 @@ enum RunCommand {
     var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
         await service.stop()
-        return await environment.end(hasSucceeded: outcome.status == 0)
+        return await environment.end(hasSucceeded: outcome.status == 0, expectsRequests: hasStarted)
       }
     }
     report.commandStatus = outcome.status
-    if outcome.status == 0, environment.mode != .mock, specification.policies?.allowsNoRequests != true {
-      report.expectRequests(of: environment.upstreams.map(\.name), permission: "--allow-no-requests")
-    }
     withExtendedLifetime((ports, sockets)) {}
     terminal.report(
-      ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: "--report FILE"))
+      ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: ReportText.reportOption))
     let status = exitStatus(outcome, report: report, sealed: sealed, environment: environment)
-    do { try reportFile?.write(report) } catch {
+    do { try reportFiles.write(report, hasFailed: false) } catch {
       terminal.error(error.message)
       return status == 0 ? error.kind.rawValue : status
     }
@@ -99,7 +92,11 @@ enum RunCommand {
     sockets: [ListeningSocket]
   ) throws(CodedError) -> Spawn {
     var variables = environment.variables
-    variables.merge(InheritedVariables.proxyExceptions(ProcessInfo.processInfo.environment)) { $1 }
+    variables.merge(
+      ConfigurationOptions.proxyVariables(
+        variables["DIORAMA_PROXY"], options.isProxy, environment.upstreams.map(\.origin),
+        ProcessInfo.processInfo.environment)
+    ) { $1 }
     variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
     var arguments = command
     var files: [Spawn.FileAction] = []

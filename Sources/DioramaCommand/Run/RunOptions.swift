@@ -3,7 +3,7 @@ import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 
-/// The options of `diorama run`, as INTERFACE.md gives them.
+/// The options of `diorama run`.
 struct RunOptions {
   static let command = "run"
 
@@ -12,8 +12,9 @@ struct RunOptions {
   var ports: [String]
   /// Sockets handed over by LISTEN_FDS.
   var listen: [String]
-  var report: String?
   var timeout: Double?
+  /// Whether the command uses the environment as its HTTP proxy.
+  var isProxy: Bool
   var command: [String]
 
   init(_ options: Options, environment: [String: String]) throws {
@@ -22,15 +23,16 @@ struct RunOptions {
       throw CodedError(usage: "there is no command to run" + hint, command: Self.command)
     }
     if let extra = options.operands.first {
-      throw CodedError(usage: "'\(extra)' is no option; the command comes after --", command: Self.command)
+      throw CodedError(usage: "unexpected argument '\(extra)'; the command comes after --", command: Self.command)
     }
     self.command = command
     let settings = ConfigurationOptions(options, command: Self.command, variables: environment)
     ports = try options.names("--port", command: Self.command)
     listen = try options.names("--listen", command: Self.command)
-    if listen.contains(where: { $0.contains(":") }) {
+    if let name = listen.first(where: { $0.contains(":") }) {
       throw CodedError(
-        usage: "a name of --listen has no colon, since LISTEN_FDNAMES separates by it", command: Self.command)
+        usage: "--listen: '\(name)' has a colon, which separates names in LISTEN_FDNAMES; choose another name",
+        command: Self.command)
     }
     let name = (command[0] as NSString).lastPathComponent
     var configuration = try settings.configuration(named: (name as NSString).deletingPathExtension)
@@ -40,7 +42,7 @@ struct RunOptions {
     configuration.ports += listen
     specification = try settings.specification(configuration)
     specification.journalFile = options.value("--journal")
-    report = options.value("--report")
+    isProxy = options.has("--proxy")
     timeout = try options.seconds("--timeout", upTo: 1e6, command: Self.command)
   }
 }

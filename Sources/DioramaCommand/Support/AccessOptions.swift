@@ -50,7 +50,9 @@ struct AccessOptions {
       access[header.upstream, default: .init()].headers = headers
     }
     for (name, one) in access.sorted(by: { $0.key < $1.key }) {
-      do { try one.check("upstreams.\(name)") } catch { throw CodedError(usage: error.problem, command: command) }
+      do { try one.check("upstreams.\(name)") } catch {
+        throw CodedError(usage: ConfigurationOptions.inOptions(error.problem), command: command)
+      }
     }
   }
 

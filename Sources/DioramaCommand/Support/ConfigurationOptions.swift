@@ -1,7 +1,9 @@
 import Basics
+import ChildProcesses
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
+import HTTPMessages
 import LaunchContract
 
 /// Reads settings from the options of `diorama run` and `diorama env create`, which are made from
@@ -9,9 +11,26 @@ import LaunchContract
 struct ConfigurationOptions {
   /// The options, for a command's own table.
   static let table: [Options.Option] =
-    EnvironmentConfiguration.fields.compactMap { field in
-      field.member.option.map { Options.Option($0, help: $0.help ?? field.member.note) }
-    } + projectTable
+    EnvironmentConfiguration.fields.compactMap { Options.Option($0.member) } + [
+      .init("--proxy", nil, "Set http_proxy and its like to the environment.", in: .basics)
+    ] + projectTable
+
+  /// The variables that make programs use the environment as their proxy, or else exempt this machine from an inherited
+  /// one.
+  ///
+  /// - Parameters:
+  ///   - proxy: the environment's main port.
+  ///   - isProxy: whether `--proxy` was given.
+  ///   - origins: the backends; one on this machine makes requests to this machine use the proxy.
+  ///   - inherited: the variables that programs would inherit.
+  /// - Returns: the variables to set.
+  static func proxyVariables(
+    _ proxy: String?, _ isProxy: Bool, _ origins: [Origin], _ inherited: [String: String]
+  ) -> [String: String] {
+    guard isProxy, let proxy else { return InheritedVariables.proxyExceptions(inherited) }
+    let isLocal = origins.contains { ["127.0.0.1", "localhost", "[::1]"].contains($0.host) }
+    return InheritedVariables.proxy(proxy, includesThisMachine: isLocal)
+  }
 
   /// The options that choose the project file.
   static let projectTable: [Options.Option] = [
@@ -42,8 +61,16 @@ struct ConfigurationOptions {
   /// - Throws: ``CodedError`` for a value that cannot be used; a `CodedError` for a file that cannot be read.
   func configuration(named command: String? = nil) throws -> EnvironmentConfiguration {
     var configuration = try given()
-    if configuration.mode == nil { configuration.mode = try EnvironmentConfiguration.requestedMode(variables) }
-    if let project = try Self.project(options) {
+    let project = try Self.project(options)
+    let test = try settingsOfTest()
+    if configuration.mode == nil, let mode = try EnvironmentConfiguration.requestedMode(variables) {
+      // A test that mocks its backends has nothing to record.
+      let upstreams = [configuration, test ?? .init(), project?.settings ?? .init()].flatMap(\.upstreams.values)
+      let keepsMode = test?.mode == "mock" && !upstreams.contains { $0.url != nil }
+      configuration.mode = keepsMode ? "mock" : mode
+    }
+    if let test { configuration = configuration.inside(test) }
+    if let project {
       if configuration.cassette == nil, let folder = project.cassettes, let command {
         let mode = (configuration.mode ?? project.settings.mode).flatMap(Mode.init(rawValue:)) ?? .once
         let current = FileManager.default.currentDirectoryPath + "/"
@@ -58,7 +85,7 @@ struct ConfigurationOptions {
       configuration = project.completing(configuration)
       configuration.cassette = cassette
     }
-    configuration.caller = "command"
+    configuration.caller = test.map { $0.caller ?? "plugin" } ?? "command"
     return try checked(configuration).readingSecrets(variables, isContinuousIntegration: isContinuousIntegration)
   }
 
@@ -73,8 +100,46 @@ struct ConfigurationOptions {
   }
 
   private func checked(_ configuration: EnvironmentConfiguration) throws(CodedError) -> EnvironmentConfiguration {
-    do { try configuration.check() } catch { throw CodedError(usage: error.problem, command: command) }
+    do { try configuration.check() } catch { throw usage(Self.inOptions(error.problem)) }
     return configuration
+  }
+
+  /// Returns an error about settings in the terms of the options: `--ca api: …` for `upstreams.api.ca: …`.
+  static func inOptions(_ problem: String) -> String {
+    var text = problem
+    let options = EnvironmentConfiguration.fields.compactMap { field in
+      field.member.option.map { (field.path, $0.name) }
+    }
+    if let colon = problem.firstRange(of: ": ") {
+      let place = problem[..<colon.lowerBound]
+      let near = options.compactMap { path, option in
+        names(in: place, of: path).map { (length: path.count, text: ([option] + $0).joined(separator: " ")) }
+      }
+      if let best = near.max(by: { $0.length < $1.length }) { text = best.text + problem[colon.lowerBound...] }
+    }
+    // The settings that the text mentions.
+    for (path, option) in options where path.contains(".") && !path.contains("*") {
+      text = text.replacing(path, with: option)
+    }
+    return text
+  }
+
+  /// Compares a place such as `upstreams.api.headers.X-Key` with a path such as `upstreams.*.headers`.
+  ///
+  /// - Returns: the names of the user's choice as an option has them, here `api/X-Key`; nil if it is another setting.
+  private static func names(in place: Substring, of path: String) -> [String]? {
+    let parts = path.split(separator: "*", omittingEmptySubsequences: false)
+    guard place.hasPrefix(parts[0]) else { return nil }
+    var rest = place.dropFirst(parts[0].count)
+    var names: [Substring] = []
+    if parts.count == 2 {
+      guard let end = rest.firstRange(of: parts[1]) else { return nil }
+      names.append(rest[..<end.lowerBound])
+      rest = rest[end.upperBound...]
+    }
+    guard rest.isEmpty || rest.first == "." || rest.first == "[" else { return nil }
+    if rest.first == "." { names.append(rest.dropFirst()) }
+    return names.isEmpty ? [] : [names.joined(separator: "/")]
   }
 
   /// The project file; nil if there is none.
@@ -86,6 +151,28 @@ struct ConfigurationOptions {
     }
     guard let path = ProjectFile.nearest(to: current) else { return nil }
     return try ProjectFile.read(path)
+  }
+
+  /// The settings of `--settings`; nil without it.
+  private func settingsOfTest() throws(CodedError) -> EnvironmentConfiguration? {
+    guard let path = options.value("--settings") else { return nil }
+    let name = path == "-" ? "standard input" : path
+    let data: Data
+    do throws(CodedError) {
+      // Standard input may be anything, such as the socket that Node gives to its children.
+      data =
+        path == "-"
+        ? try StandardInput.read(atMost: InputFile.smallLimit)
+        : try InputFile(path, acceptsPipes: true).read(atMost: InputFile.smallLimit)
+    } catch {
+      throw CodedError(
+        .inputOutput, "cannot read the settings in \(name): \(error.problem); see diorama \(command) --help")
+    }
+    do throws(CodedError) {
+      return try EnvironmentConfiguration(settingsOfTest: data, in: FileManager.default.currentDirectoryPath)
+    } catch {
+      throw CodedError(usage: "--settings: \(error.message)", command: command)
+    }
   }
 
   /// The settings of the options alone.
@@ -115,7 +202,11 @@ struct ConfigurationOptions {
     switch option.form {
     case .value: value = try self.value(last, of: member.schema, option.name)
     case .flag: value = .bool(true)
-    case .element: value = .array(texts.map(JSON.string))
+    case .element:
+      if case .array(let element, _) = member.schema {
+        for text in texts { try check(.string(text), element, option.name) }
+      }
+      value = .array(texts.map(JSON.string))
     case .entry: value = .object(try values(option.name))
     case .other: return nil
     }
@@ -129,7 +220,7 @@ struct ConfigurationOptions {
     case .integer, .number:
       if let whole = Int(text) { return .int(whole) }
       guard let number = Double(text), number.isFinite else {
-        throw usage("\(option) takes a number, not '\(text)'")
+        throw usage("\(option) takes a \(schema.isWhole ? "whole " : "")number, not '\(text)'")
       }
       return .double(number)
     default: return .string(text)
@@ -162,11 +253,25 @@ struct ConfigurationOptions {
 
   private func readUpstreams(_ configuration: inout EnvironmentConfiguration) throws {
     for text in options.all("--upstream") {
-      let (name, url) = try pair(text, option: "--upstream", command: command)
+      let (name, url) = try pair(text, option: "--upstream", form: "NAME=URL", command: command)
       if let other = configuration.upstreams[name]?.url {
-        throw CodedError(usage: "upstream '\(name)' is given twice, as \(other) and \(url)", command: command)
+        throw usage("--upstream \(name) is given twice, as \(other) and \(url); remove one")
       }
       configuration.upstreams[name] = .init(url: url)
+    }
+    for text in options.all("--env") {
+      let (variable, name) = try pair(text, option: "--env", form: "VARIABLE=NAME", command: command)
+      if let other = configuration.upstreams[name]?.variable {
+        throw usage("--env \(variable)=\(name): upstream '\(name)' already sets the variable \(other); remove one")
+      }
+      configuration.upstreams[name, default: .init()].variable = variable
+    }
+    for text in options.all("--endpoint-port") {
+      let (name, port) = try pair(text, option: "--endpoint-port", form: "NAME=PORT", command: command)
+      guard let number = Int(port), 1...65535 ~= number else {
+        throw usage("--endpoint-port takes NAME=PORT with a port from 1 to 65535, not '\(text)'")
+      }
+      configuration.upstreams[name, default: .init()].port = number
     }
     for (name, access) in try AccessOptions(options, command: command).access {
       configuration.upstreams[name, default: .init()].access = access

@@ -11,16 +11,14 @@ extension CodedError {
   ///   - message: what is wrong, and where.
   ///   - command: the command whose `--help` the error refers to.
   init(usage message: String, command: String? = nil) {
-    self.init(.usage, "\(message); see diorama \(command.map { "\($0) " } ?? "")--help")
+    let words = ["diorama", command ?? "", "--help"].filter { !$0.isEmpty }
+    self.init(.usage, message + (message.hasSuffix("?") ? " See " : "; see ") + words.joined(separator: " "))
   }
 }
 
-/// The closest word as an addition to an error message, or an empty string if none is close.
+/// The word that was probably meant, as an addition to an error message; an empty string if none is close.
 func suggestion(for word: String, among words: [String]) -> String {
-  guard let nearest = EditDistance.nearest(to: word, among: words).first,
-    EditDistance.between(word, nearest) <= max(2, word.count / 3)
-  else { return "" }
-  return "; did you mean \(nearest)?"
+  EditDistance.likely(word, among: words).map { "; did you mean '\($0)'?" } ?? ""
 }
 
 /// Parsed command-line arguments. A small stand-in for swift-argument-parser.
@@ -32,21 +30,37 @@ struct Options {
     let value: String?
     let help: String
     /// The section of a grouped help text.
-    var group = CommandOption.Group.output
+    let group: CommandOption.Group
+    /// The words that its value can be; empty for other values.
+    let choices: [String]
 
-    init(_ name: String, _ value: String? = nil, _ help: String, in group: CommandOption.Group = .output) {
+    init(
+      _ name: String, _ value: String? = nil, _ help: String, in group: CommandOption.Group = .output,
+      choices: [String] = []
+    ) {
       self.name = name
       self.value = value
       self.help = help
       self.group = group
+      self.choices = choices
     }
 
-    /// An option for a setting.
-    init(_ option: CommandOption, help: String) {
-      self.init(option.name, option.metavariable, help, in: option.group)
+    /// The option of a setting; nil if it has none.
+    init?(_ member: ObjectRule.Member) {
+      guard let option = member.option else { return nil }
+      self.init(
+        option.name, option.metavariable, option.help ?? member.note, in: option.group, choices: member.schema.words)
+    }
+
+    /// Whether its value is a file or folder.
+    var takesFile: Bool {
+      value.map { $0.hasPrefix("FILE") || $0.hasPrefix("PATH") || $0.hasPrefix("DIR") || $0.hasPrefix("REPORT") }
+        ?? false
     }
   }
 
+  /// The arguments as they were given.
+  let arguments: [String]
   /// Values by option, in the order given. A flag has one empty value.
   private(set) var values: [String: [String]] = [:]
   /// Arguments that belong to no option.
@@ -58,6 +72,7 @@ struct Options {
   ///
   /// An option takes the next argument, even if that begins with `-`. `--name=value` works, too.
   init(_ arguments: [String], table: [Option], command: String) throws(CodedError) {
+    self.arguments = arguments
     var index = 0
     while index < arguments.count {
       let word = arguments[index]
@@ -86,7 +101,8 @@ struct Options {
       } else if let inline {
         values[name, default: []].append(inline)
       } else {
-        guard index < arguments.count else {
+        // A lone -- starts the command; it is not the option's value.
+        guard index < arguments.count, arguments[index] != "--" || arguments[(index + 1)...].contains("--") else {
           throw CodedError(usage: "\(name) needs a value (\(option.value ?? ""))", command: command)
         }
         values[name, default: []].append(arguments[index])
@@ -118,16 +134,23 @@ struct Options {
     }.joined()
   }
 
-  /// The options' part of a help text, in groups with titles.
+  /// The options' part of a help text. Several groups get titles.
   static func describeGroups(_ table: [Option]) -> String {
+    let groups = groups(of: table)
+    guard groups.count > 1 else { return describe(table) }
+    return groups.map { "\($0.title):\n\(describe($0.options))" }.joined(separator: "\n")
+  }
+
+  /// The groups of options with their titles.
+  static func groups(of table: [Option]) -> [(title: String, options: [Option])] {
     CommandOption.Group.allCases.compactMap { group in
       let options = table.filter { $0.group == group }
-      return options.isEmpty ? nil : "\(group.rawValue):\n\(describe(options))"
-    }.joined(separator: "\n")
+      return options.isEmpty ? nil : (group.rawValue, options)
+    }
   }
 
   /// Breaks a line between words. A line with columns of aligned text continues in its second column.
-  private static func wrapped(_ text: String, to width: Int) -> [String] {
+  static func wrapped(_ text: String, to width: Int) -> [String] {
     guard text.count > width else { return [text] }
     let column = text.firstRange(of: "  ").map { range in
       text.distance(from: text.startIndex, to: text[range.lowerBound...].firstIndex { $0 != " " } ?? text.startIndex)
@@ -153,6 +176,11 @@ extension Options {
     let names = all(option)
     for (index, name) in names.enumerated() {
       guard !name.isEmpty else { throw CodedError(usage: "\(option) needs a name", command: command) }
+      guard UInt16(name) == nil else {
+        throw CodedError(
+          usage: "\(option) \(name): give a name such as web, not a number; diorama chooses a free port",
+          command: command)
+      }
       guard !names[..<index].contains(name) else {
         throw CodedError(usage: "\(option) \(name) is given twice", command: command)
       }
@@ -160,20 +188,44 @@ extension Options {
     return names
   }
 
+  /// The value of an option that must be one of some words.
+  func choice(_ option: String, from words: [String], command: String) throws(CodedError) -> String? {
+    guard let text = value(option) else { return nil }
+    if let problem = TextRule(.word(words), count: 0...64).problem(with: text) {
+      throw CodedError(usage: "\(option): \(problem)", command: command)
+    }
+    return text
+  }
+
+  /// The value of an option that is a whole number.
+  func number(_ option: String, _ range: ClosedRange<Int>, command: String) throws(CodedError) -> Int? {
+    guard let text = value(option) else { return nil }
+    guard let number = Int(text), range ~= number else {
+      throw CodedError(
+        usage: "\(option) takes a whole number from \(range.lowerBound) to \(range.upperBound), not '\(text)'",
+        command: command)
+    }
+    return number
+  }
+
   /// The value of an option in seconds, with an optional fraction.
   func seconds(_ option: String, upTo most: Double, command: String) throws(CodedError) -> Double? {
     guard let text = value(option) else { return nil }
     guard let seconds = Double(text), seconds > 0, seconds <= most else {
-      throw CodedError(usage: "\(option) takes seconds, such as 30 or 0.5, not '\(text)'", command: command)
+      throw CodedError(
+        usage: "\(option) takes seconds, more than 0 and at most \(Int(most)), such as 30 or 0.5, not '\(text)'",
+        command: command)
     }
     return seconds
   }
 }
 
-/// Splits `NAME=VALUE`.
-func pair(_ text: String, option: String, command: String) throws(CodedError) -> (name: String, value: String) {
+/// Splits `NAME=VALUE`, or what the form calls it.
+func pair(
+  _ text: String, option: String, form: String = "NAME=VALUE", command: String
+) throws(CodedError) -> (name: String, value: String) {
   guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
-    throw CodedError(usage: "\(option) takes NAME=VALUE, not '\(text)'", command: command)
+    throw CodedError(usage: "\(option) takes \(form), not '\(text)'", command: command)
   }
   return (String(text[..<equals]), String(text[text.index(after: equals)...]))
 }
@@ -210,6 +262,18 @@ enum RawWords {
   static func lastArguments(_ count: Int) -> [[UInt8]] {
     let all = (0..<Int(CommandLine.argc)).compactMap { CommandLine.unsafeArgv[$0].map(bytes) }
     return all.suffix(count)
+  }
+
+  /// Checks the arguments up to `--`, which are decoded as text.
+  ///
+  /// - Throws: ``CodedError`` for one that is not UTF-8: it would name another file than the user meant.
+  static func checkEncoding() throws(CodedError) {
+    for (index, bytes) in lastArguments(Int(CommandLine.argc)).enumerated() where index > 0 {
+      if bytes == Array("--".utf8) { return }
+      guard String(validating: bytes, as: UTF8.self) == nil else { continue }
+      throw CodedError(
+        usage: "argument \(index) is not UTF-8: '\(String(decoding: bytes, as: UTF8.self))'; rename the file")
+    }
   }
 
   private static func bytes(_ text: UnsafeMutablePointer<CChar>) -> [UInt8] {

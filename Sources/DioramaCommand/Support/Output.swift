@@ -9,7 +9,8 @@ import Foundation
   import Glibc
 #endif
 
-/// Standard output for a command's results. Write errors are reported before the command exits.
+/// Standard output for a command's results. Write errors are reported before the command exits. If the reader closes a
+/// pipe early, as `head` does, SIGPIPE ends the command without a message.
 ///
 /// Control characters in lines and JSON are escaped, so data can't control a terminal or add lines.
 enum Output {
@@ -20,25 +21,28 @@ enum Output {
     try write(raw: lines.map { $0.escapedForTerminal + "\n" }.joined())
   }
 
-  /// Prints a line as `print` does: if the reader closes a pipe early, the command ends.
-  static func print(_ line: String) { Swift.print(line.escapedForTerminal) }
-
   /// Writes a report, in color on a terminal.
   static func write(_ report: ReportText) throws(CodedError) {
     try write(raw: Terminal(1).lines(of: report).joined(separator: "\n  ") + "\n")
   }
 
+  /// Makes a pipe without a reader an error, so that the caller can undo what was not reported.
+  static func outliveReaders() { signal(SIGPIPE, SIG_IGN) }
+
   /// Writes text unescaped: help, or input for a shell.
   ///
+  /// - Parameters:
+  ///   - text: the text.
+  ///   - needsReader: whether a pipe without a reader is an error, after ``outliveReaders()``.
   /// - Throws: `CodedError` if it can't be written.
-  static func write(raw text: String) throws(CodedError) {
-    // The reader of a pipe may be gone. Reports an error instead of dying of SIGPIPE, so that callers can clean up.
-    signal(SIGPIPE, SIG_IGN)
+  static func write(raw text: String, needsReader: Bool = true) throws(CodedError) {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(1, $0.baseAddress, $0.count) }
       if count >= 0 {
         rest = rest.dropFirst(count)
+      } else if errno == EPIPE, !needsReader {
+        return
       } else if errno != EINTR {
         throw CodedError(
           .inputOutput,
@@ -52,9 +56,6 @@ enum Output {
     try write(raw: json(value) + "\n")
   }
 
-  /// Prints a value as JSON, as `print` does.
-  static func print(json value: some Encodable) throws { Swift.print(try json(value)) }
-
   private static func json(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -64,6 +65,23 @@ enum Output {
   /// Writes a table, or a message if it has no rows.
   static func write(_ table: Table, orIfEmpty empty: String) throws(CodedError) {
     try write(lines: table.rows.isEmpty ? [empty] : table.lines)
+  }
+}
+
+/// Standard input, for options that read a file.
+enum StandardInput {
+  /// Reads it to its end.
+  ///
+  /// - Parameter limit: the maximum size in bytes.
+  /// - Returns: the bytes.
+  /// - Throws: `CodedError` if it can't be read, or is larger.
+  static func read(atMost limit: Int) throws(CodedError) -> Data {
+    let data: Data
+    do { data = try FileHandle.standardInput.read(upToCount: limit + 1) ?? Data() } catch {
+      throw CodedError(.inputOutput, error.systemReason)
+    }
+    guard data.count <= limit else { throw CodedError(.inputOutput, "it has more than \(limit) bytes") }
+    return data
   }
 }
 

@@ -79,11 +79,50 @@ struct Terminal: Sendable {
     }
   }
 
-  /// Runs work that may take long. After a second, a terminal shows its description and how long it has run.
+  /// How far some work has come.
+  final class Progress: Sendable {
+    private let text = Guarded("")
+    private let bytes = Guarded(0)
+
+    /// Shows that part of a number of things is done, such as `7 of 12`.
+    func show(_ number: Int, of count: Int) { text.withLock { $0 = "\(number) of \(count)" } }
+
+    /// Adds bytes that are done, from any thread, and shows them in megabytes. A total of 0 is unknown.
+    func add(bytes count: Int, of total: Int) {
+      let done = bytes.withLock { bytes in
+        bytes += count
+        return total > 0 ? min(bytes, total) : bytes
+      }
+      let shown = total > 0 ? "\(Self.megabytes(done)) of \(Self.megabytes(total)) MB" : "\(Self.megabytes(done)) MB"
+      text.withLock { $0 = shown }
+    }
+
+    private static func megabytes(_ bytes: Int) -> String { String(format: "%.1f", Double(bytes) / 1e6) }
+
+    /// ` 7 of 12`, or nothing.
+    fileprivate var suffix: String { text.withLock { $0.isEmpty ? "" : " \($0)" } }
+  }
+
+  /// Runs work that may take long, without steps that could be counted.
   func progress<Result, Failure: Error>(
     _ what: String, _ work: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    guard isRich else { return try work() }
+    try progress(what) { (_) throws(Failure) in try work() }
+  }
+
+  /// Runs work that may take long. After a second, a terminal shows its description, how far it has come, and how long
+  /// it has run, in one line that is rewritten.
+  ///
+  /// - Parameters:
+  ///   - what: the description, such as `checking login.har`.
+  ///   - work: the work, which tells how far it has come.
+  /// - Returns: what the work returns.
+  /// - Throws: what the work throws.
+  func progress<Result, Failure: Error>(
+    _ what: String, _ work: (Progress) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let progress = Progress()
+    guard isRich else { return try work(progress) }
     let start = ContinuousClock.now
     let isOver = Guarded(false)
     let timer = DispatchSource.makeTimerSource(queue: .global())
@@ -93,7 +132,8 @@ struct Terminal: Sendable {
       // Under the lock, so that no line is drawn after the last one was erased.
       isOver.withLock { over in
         guard !over else { return }
-        Self.write("\r\u{1B}[2K\(what.escapedForTerminal) … \(seconds) s")
+        let text = Self.fitting("\(what)\(progress.suffix) … \(seconds) s".escapedForTerminal)
+        Self.write("\r\u{1B}[2K\(text)")
       }
     }
     timer.resume()
@@ -102,7 +142,14 @@ struct Terminal: Sendable {
       isOver.withLock { $0 = true }
       if ContinuousClock.now - start > .seconds(1) { Self.write("\r\u{1B}[2K") }
     }
-    return try work()
+    return try work(progress)
+  }
+
+  /// The end of a text that fits on a line of the terminal: a line that wraps could not be rewritten.
+  private static func fitting(_ text: String) -> String {
+    var size = winsize()
+    guard ioctl(2, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 10, text.count >= size.ws_col else { return text }
+    return "…" + text.suffix(Int(size.ws_col) - 2)
   }
 }
 

@@ -34,11 +34,11 @@ enum Executable {
       guard !name.contains("/"), error.status == 127 else { throw DioramaTestingError(.notStarted, error.message) }
       let names = (try? FileManager.default.contentsOfDirectory(atPath: products)) ?? []
       let programs = names.filter { !$0.contains(".") && isProgram("\(products)/\($0)") }
-      let nearest = EditDistance.nearest(to: name, among: programs).map { "'\($0)'" }.joined(separator: ", ")
+      let near = EditDistance.likely(name, among: programs)
       throw DioramaTestingError(
         .notStarted,
         "no program '\(name)' in \(products) or PATH"
-          + (nearest.isEmpty ? "" : "; did you mean \(nearest)?")
+          + (near.map { "; did you mean '\($0)'?" } ?? ".")
           + " Add its target to the test target's dependencies, so that it is built")
     }
   }

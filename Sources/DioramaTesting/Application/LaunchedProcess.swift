@@ -70,7 +70,7 @@ final class LaunchedProcess: Sendable {
         }
       }
       closeInput()
-      // Before the end is reported, so that whatever is left afterwards was left by others.
+      // Before the end is reported, so that everything is cleaned up when a wait for the end returns.
       guardian.dismiss()
       try? FileManager.default.removeItem(atPath: folder)
       change { $0.ending = $0.status }

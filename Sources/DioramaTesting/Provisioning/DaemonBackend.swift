@@ -7,7 +7,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// An environment in a daemon. It is owned by this process and ends when the process exits, if not before.
+/// An environment in a daemon. It is owned by this process and ends when the process exits at the latest.
 struct DaemonBackend: EnvironmentBackend {
   /// The environment's last known state.
   private struct Seen: Sendable {
@@ -109,9 +109,9 @@ struct DaemonBackend: EnvironmentBackend {
     try await refresh()
   }
 
-  func end(hasSucceeded: Bool) async throws(CodedError) -> Report {
+  func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report {
     try await asking { () throws(DaemonClientError) in
-      try await client.end(id, hasSucceeded: hasSucceeded, as: Report.self)
+      try await client.end(id, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests, as: Report.self)
     }
   }
 

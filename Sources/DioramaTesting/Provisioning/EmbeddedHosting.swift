@@ -1,7 +1,7 @@
 import Basics
 import EnvironmentConfiguration
 
-// Only here do tests need the service and its C libraries. Package.swift leaves it out where they are missing.
+// Only this file needs the service and its C libraries. Package.swift omits the service on platforms without them.
 #if canImport(EnvironmentService)
   import ChildProcesses
   import ControlAPI
@@ -15,7 +15,7 @@ import EnvironmentConfiguration
   enum EmbeddedHosting {
     static let isAvailable = true
 
-    /// Checks settings, also those for a daemon, so that invalid ones are rejected before it is asked.
+    /// Checks settings, also those for a daemon, so that invalid ones are rejected before a request is sent.
     ///
     /// - Throws: a `CodedError` for an invalid setting.
     static func check(_ settings: EnvironmentConfiguration) throws(CodedError) {
@@ -103,8 +103,8 @@ import EnvironmentConfiguration
         mode: change.mode.flatMap { Mode(rawValue: $0.rawValue) }, timeout: timeout)
     }
 
-    func end(hasSucceeded: Bool) async -> Report {
-      await environment.end(hasSucceeded: hasSucceeded).report
+    func end(hasSucceeded: Bool, expectsRequests: Bool) async -> Report {
+      await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
     }
   }
 
@@ -117,11 +117,11 @@ import EnvironmentConfiguration
     }
   }
 #else
-  /// Stands for the hosting of environments in this process, which needs C libraries that this platform lacks.
+  /// A placeholder: environments in this process need C libraries that this platform lacks.
   enum EmbeddedHosting {
     static let isAvailable = false
 
-    // The daemon checks what only the service can.
+    // The daemon checks what only the service can check.
     static func check(_ settings: EnvironmentConfiguration) throws(CodedError) {}
 
     static func readProjectFile(_ path: String) throws(CodedError) -> ProjectFile {

@@ -37,10 +37,12 @@ protocol EnvironmentBackend: Sendable {
 
   /// Ends the environment.
   ///
-  /// - Parameter hasSucceeded: whether the test succeeded. If not, its recording does not become the cassette.
+  /// - Parameters:
+  ///   - hasSucceeded: whether the test succeeded. If not, its recording does not become the cassette.
+  ///   - expectsRequests: whether a test that succeeded without a request fails.
   /// - Returns: the report.
   /// - Throws: a `CodedError` if the report is not available.
-  func end(hasSucceeded: Bool) async throws(CodedError) -> Report
+  func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report
 }
 
 /// The variables of a launched program, and arguments to append to its own.

@@ -105,7 +105,7 @@ extension TestEnvironment {
   /// - Parameters:
   ///   - toggles: toggles to change; nil removes a toggle, and objects are merged (RFC 7396).
   ///   - values: values to change, in the same way.
-  ///   - clock: a new clock; settings left out keep their values.
+  ///   - clock: a new clock; omitted settings keep their values.
   ///   - mode: the mode; an environment of mode `extend` can change to `replay` and back.
   ///   - timeout: the time limit.
   /// - Throws: ``DioramaTestingError`` if the change is invalid (nothing is changed then), or if an app did not apply
@@ -135,7 +135,7 @@ extension TestEnvironment {
 }
 
 extension TestEnvironment.ClockSettings {
-  /// A change of a running clock; settings left out keep their values.
+  /// A change of a running clock; omitted settings keep their values.
   fileprivate func patch() throws(DioramaTestingError) -> EnvironmentChange.Clock {
     EnvironmentChange.Clock(
       kind: kind, start: try start?.date(), rate: kind == .scaled ? rate : nil, timeZone: timeZone,

@@ -76,14 +76,16 @@ extension Trait where Self == EnvironmentTrait {
     allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [],
     rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
     playsUniquely: Bool? = nil, redaction: TestEnvironment.RedactionRules? = nil,
-    dates: TestEnvironment.DateShift? = nil, host: TestEnvironment.Host? = nil
+    rewriting: TestEnvironment.RewritingRules? = nil, dates: TestEnvironment.DateShift? = nil,
+    host: TestEnvironment.Host? = nil
   ) -> Self {
     environment(
       TestEnvironment.Configuration(
         mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
         policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
-        rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction, dates: dates, host: host))
+        rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
+        rewriting: rewriting, dates: dates, host: host))
   }
 
   /// Runs each test in its own environment, with a configuration that tests can share.

@@ -19,20 +19,21 @@ extension TestEnvironment {
   ///
   /// The parameters are those of ``TestEnvironment/Configuration``. Failures are reported at the line of the call.
   public static func provision(
-    for testCase: XCTestCase, mode: Mode = .once, upstreams: [String: String] = [:],
+    for testCase: XCTestCase, mode: Mode? = nil, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
     ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil, playsUniquely: Bool? = nil,
-    redaction: RedactionRules? = nil, dates: DateShift? = nil, host: Host? = nil,
+    redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil, host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
       mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
-      rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction, dates: dates, host: host)
+      rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
+      rewriting: rewriting, dates: dates, host: host)
     return try await provision(configuration, for: testCase, file: file, line: line)
   }
 
@@ -79,20 +80,21 @@ extension TestEnvironment {
   ///
   /// The parameters are those of ``TestEnvironment/Configuration``. Failures are reported at the line of the call.
   public static func provision(
-    case name: String? = nil, mode: Mode = .once, upstreams: [String: String] = [:],
+    case name: String? = nil, mode: Mode? = nil, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
     ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil, playsUniquely: Bool? = nil,
-    redaction: RedactionRules? = nil, dates: DateShift? = nil, host: Host? = nil,
+    redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil, host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
       mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
-      rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction, dates: dates, host: host)
+      rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
+      rewriting: rewriting, dates: dates, host: host)
     return try await provision(configuration, case: name, sourceLocation: sourceLocation)
   }
 

@@ -40,7 +40,6 @@ public final class TestEnvironment: Sendable {
   let backend: any EnvironmentBackend
   let identity: TestIdentity
   let reporter: Reporter
-  private let allowsNoRequests: Bool
   private let state = Guarded(State())
 
   /// The environment of the running code, in Swift Testing.
@@ -50,10 +49,9 @@ public final class TestEnvironment: Sendable {
   static let ofTestCase = Guarded<TestEnvironment?>(nil)
 
   private init(
-    _ backend: any EnvironmentBackend, allowsNoRequests: Bool, for identity: TestIdentity, reporter: Reporter
+    _ backend: any EnvironmentBackend, for identity: TestIdentity, reporter: Reporter
   ) {
     self.backend = backend
-    self.allowsNoRequests = allowsNoRequests
     self.identity = identity
     self.reporter = reporter
   }
@@ -80,14 +78,13 @@ public final class TestEnvironment: Sendable {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
     }
     for note in backend.notes { Reporter.say("\(identity.name): \(note)") }
-    return TestEnvironment(
-      backend, allowsNoRequests: settings.policies?.allowNoRequests ?? false, for: identity, reporter: reporter)
+    return TestEnvironment(backend, for: identity, reporter: reporter)
   }
 
   deinit {
     guard !state.withLock({ $0.hasEnded }) else { return }
     reporter.fail("the environment was never ended; call 'await environment.end()' at the end of the test")
-    Task.detached { [backend] in try? await backend.end(hasSucceeded: false) }
+    Task.detached { [backend] in try? await backend.end(hasSucceeded: false, expectsRequests: false) }
   }
 
   /// The environment of the running test: made by the trait `.environment` in Swift Testing, or by `provision(for:)` in
@@ -157,10 +154,10 @@ public final class TestEnvironment: Sendable {
   private func unknown(
     _ what: String, _ name: String, _ names: [String], _ argument: String
   ) -> DioramaTestingError {
-    let nearest = EditDistance.nearest(to: name, among: names).map { "'\($0)'" }.joined(separator: ", ")
+    let near = EditDistance.likely(name, among: names)
     return DioramaTestingError(
       .usage,
-      "unknown \(what) '\(name)'" + (nearest.isEmpty ? "." : "; did you mean \(nearest)?")
+      "unknown \(what) '\(name)'" + (near.map { "; did you mean '\($0)'?" } ?? ".")
         + " Declare it with \(argument)")
   }
 
@@ -252,12 +249,8 @@ public final class TestEnvironment: Sendable {
     for application in claimed.applications { await application.terminate() }
     let report: Result<Report, CodedError>
     do {
-      var ended = try await backend.end(hasSucceeded: !hasFailed)
-      if !hasFailed, !claimed.applications.isEmpty, mode != .mock, !allowsNoRequests {
-        ended.expectRequests(
-          of: Array(backend.endpoints.keys), permission: "policies: .init(allowNoRequests: true)")
-      }
-      report = .success(ended)
+      report = .success(
+        try await backend.end(hasSucceeded: !hasFailed, expectsRequests: !hasFailed && !claimed.applications.isEmpty))
     } catch {
       report = .failure(error)
     }

@@ -51,6 +51,7 @@ extension TestEnvironment {
     ///     ``PlaybackOrder/request``.
     ///   - playsUniquely: whether each interaction plays only once. Otherwise the last of equal interactions repeats.
     ///   - redaction: what to redact in recordings, in addition to credentials and the headers that carry them.
+    ///   - rewriting: exceptions from the rewriting of upstream URLs in responses.
     ///   - dates: moves dates in replayed responses to the clock's time.
     ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
@@ -60,7 +61,7 @@ extension TestEnvironment {
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
       allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
       order: PlaybackOrder? = nil, playsUniquely: Bool? = nil, redaction: RedactionRules? = nil,
-      dates: DateShift? = nil, host: Host? = nil
+      rewriting: RewritingRules? = nil, dates: DateShift? = nil, host: Host? = nil
     ) {
       self.host = host
       settings.mode = mode?.rawValue
@@ -85,6 +86,7 @@ extension TestEnvironment {
         settings.matching?.playsUniquely = playsUniquely
       }
       settings.redaction = redaction?.rules
+      settings.rewriting = rewriting?.rules
       settings.dates = dates?.rules
     }
 

@@ -65,6 +65,10 @@ extension TestEnvironment.MatchingRules {
     ///   - form: names of form items and multipart parts to ignore.
     ///   - patterns: PCRE2 regular expressions. Their matches are ignored in the path, in values of query items and
     ///     compared headers, and in the body.
+    ///   - echoingHeaders: names of headers to ignore, and to put into the response in place of the recorded value.
+    ///   - echoingQuery: names of query items to ignore and echo, such as `state`.
+    ///   - echoingJSON: JSON paths of strings and numbers to ignore and echo, such as `$.id`.
+    ///   - echoingForm: names of form items and multipart parts to ignore and echo.
     ///   - comparingMethod: whether to compare the method; nil for no change.
     ///   - scheme: whether to compare the scheme of the upstream's origin; nil for no change.
     ///   - host: whether to compare host and port of the upstream's origin; nil for no change.
@@ -72,22 +76,27 @@ extension TestEnvironment.MatchingRules {
     ///   - query: whether to compare the query; nil for no change.
     ///   - comparingHeaders: names of headers to compare.
     ///   - body: how to compare the body; nil for no change.
+    ///   - partOrder: whether the order of multipart parts with different names counts; nil for no change.
     ///   - changesState: whether these requests change the state in ``TestEnvironment/PlaybackOrder/state``; nil for
     ///     the default: all methods except `GET`, `HEAD`, `OPTIONS` and `TRACE` do.
     /// - Returns: the rule.
     public static func rule(
       upstream: String? = nil, method: String? = nil, path: String? = nil, ignoringHeaders: [String] = [],
       ignoringQuery: [String] = [], json: [String] = [], form: [String] = [], patterns: [String] = [],
-      comparingMethod: Bool? = nil, scheme: Bool? = nil, host: Bool? = nil, comparingPath: Bool? = nil,
-      query: Bool? = nil, comparingHeaders: [String] = [], body: Body? = nil, changesState: Bool? = nil
+      echoingHeaders: [String] = [], echoingQuery: [String] = [], echoingJSON: [String] = [],
+      echoingForm: [String] = [], comparingMethod: Bool? = nil, scheme: Bool? = nil, host: Bool? = nil,
+      comparingPath: Bool? = nil,
+      query: Bool? = nil, comparingHeaders: [String] = [], body: Body? = nil, partOrder: Bool? = nil,
+      changesState: Bool? = nil
     ) -> Rule {
       Rule(
         rule: ConfiguredMatching.Rule(
           upstream: upstream, method: method, path: path,
           ignore: .init(headers: ignoringHeaders, query: ignoringQuery, json: json, form: form, pattern: patterns),
+          echo: .init(headers: echoingHeaders, query: echoingQuery, json: echoingJSON, form: echoingForm),
           compare: .init(
             method: comparingMethod, scheme: scheme, host: host, path: comparingPath, query: query,
-            headers: comparingHeaders, body: body.map { ConfiguredMatching.BodyKind($0) }),
+            headers: comparingHeaders, body: body.map { ConfiguredMatching.BodyKind($0) }, partOrder: partOrder),
           changesState: changesState))
     }
   }

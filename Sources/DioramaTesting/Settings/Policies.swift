@@ -40,8 +40,8 @@ extension TestEnvironment {
     ///   - failedRecording: what to do with the recording of a test that failed.
     ///   - allowNoRequests: whether a test that launches an app may see no request though upstreams are declared.
     ///     Otherwise it fails, because an app that ignores its endpoints talks to the live backend.
-    ///   - allowUpstreamFailures: whether a recording may succeed though an upstream failed, or the app asked a host that
-    ///     is not declared.
+    ///   - allowUpstreamFailures: whether a recording may succeed though it lacks a response: an upstream failed, the app
+    ///     made a request to an undeclared host, or it cancelled a request.
     public init(
       expiresAfterDays: Double? = nil, expired: Severity = .fail, rerecordAfterDays: Double? = nil,
       unused: Severity? = nil, failedRecording: FailedRecording? = nil, allowNoRequests: Bool? = nil,

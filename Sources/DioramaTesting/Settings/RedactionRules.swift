@@ -1,8 +1,9 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// What to redact in recordings, in addition to the default: the test's credentials, wherever they occur, and the
-  /// values of `Authorization`, `Cookie`, `Set-Cookie` and common API key headers.
+  /// What to redact in recordings, in addition to the default: the test's credentials, wherever they occur, the values
+  /// of `Authorization`, `Cookie`, `Set-Cookie` and common API key headers, and fields such as `password` and
+  /// `access_token` in queries and bodies.
   ///
   /// Only saved data is redacted; the app receives the original. In replay, requests are redacted before they are
   /// matched, so a different secret matches the same recording. The same rules can be written as `redaction` in the
@@ -10,7 +11,7 @@ extension TestEnvironment {
   ///
   /// ```swift
   /// .environment(
-  ///   redaction: .init(query: ["token"], json: ["$.user.password", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
+  ///   redaction: .init(query: ["token"], json: ["$.user.pin", "$..ssn"], patterns: ["sk_live_[A-Za-z0-9]+"]))
   /// ```
   ///
   /// Decoding rejects unknown members, because a misspelled rule would redact nothing.
@@ -18,15 +19,18 @@ extension TestEnvironment {
     /// Exceptions from the default.
     public struct Keep: Equatable, Sendable {
       fileprivate let headers: [String]
+      fileprivate let fields: [String]
       fileprivate let credentials: [String]
 
       /// Creates exceptions.
       ///
       /// - Parameters:
       ///   - headers: header fields that are redacted by default.
+      ///   - fields: fields of queries and bodies that are redacted by default, such as `password`.
       ///   - credentials: credentials that are not secret, such as a user name, as `SERVICE/ACCOUNT`.
-      public init(headers: [String] = [], credentials: [String] = []) {
+      public init(headers: [String] = [], fields: [String] = [], credentials: [String] = []) {
         self.headers = headers
+        self.fields = fields
         self.credentials = credentials
       }
     }
@@ -54,7 +58,7 @@ extension TestEnvironment {
       rules.json = json
       rules.form = form
       rules.patterns = patterns
-      rules.keep = .init(headers: keep.headers, credentials: keep.credentials)
+      rules.keep = .init(headers: keep.headers, fields: keep.fields, credentials: keep.credentials)
       self.init(rules)
     }
 

@@ -111,6 +111,13 @@ extension Schema {
     .text(TextRule(form, count: count))
   }
 
+  /// The strings that a value can be; empty if others are allowed, too.
+  package var words: [String] {
+    if case .text(let rule) = self, case .word(let words) = rule.form { words } else { [] }
+  }
+
+  package var isWhole: Bool { if case .integer = self { true } else { false } }
+
   /// Returns the schema for the control API or for a project file, without the members of the other.
   package func accepting(_ scope: ObjectRule.Scope) -> Schema {
     func accepting(_ rule: ObjectRule) -> ObjectRule {
@@ -172,7 +179,7 @@ package struct TextRule: Sendable {
       let name = String(text.prefix(60))
       return "'\(name)' is not valid; "
         + (EditDistance.likely(name, among: words).map { "did you mean '\($0)'? Choose" } ?? "choose")
-        + " from \(words.joined(separator: ", "))"
+        + " from \(alternatives(words))"
     }
     let length = text.unicodeScalars.count
     guard count ~= length else {

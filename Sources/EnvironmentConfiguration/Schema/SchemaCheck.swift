@@ -21,7 +21,10 @@ extension Schema {
     case .number(let range):
       guard let number = value.double else { return mismatch(value, at: place) }
       return range ~= number
-        ? nil : Self.at(place, "\(number) is not between \(range.lowerBound) and \(range.upperBound)")
+        ? nil
+        : Self.at(
+          place,
+          "\(Self.text(number)) is not between \(Self.text(range.lowerBound)) and \(Self.text(range.upperBound))")
     case .text(let rule):
       guard let text = value.string else { return mismatch(value, at: place) }
       return rule.problem(with: text).map { Self.at(place, $0) }
@@ -41,6 +44,9 @@ extension Schema {
     case .nullable(let schema): return value == .null ? nil : schema.problem(with: value, at: place)
     }
   }
+
+  /// Without the fraction of a whole number.
+  private static func text(_ number: Double) -> String { Int(exactly: number).map(String.init) ?? "\(number)" }
 
   private func problem(with value: JSON, _ rule: MapRule, at place: String) -> String? {
     guard let members = value.object else { return mismatch(value, at: place) }
@@ -141,14 +147,5 @@ extension JSON {
     case .array: "an array"
     case .object: "an object"
     }
-  }
-}
-
-extension EditDistance {
-  /// Returns the word that was probably meant; nil if none is close.
-  package static func likely(_ name: String, among words: [String]) -> String? {
-    // A long name is not a typo, and the cost of comparing grows with the product of both lengths.
-    guard name.utf8.count <= 80 else { return nil }
-    return nearest(to: name, among: words).first { between(name, $0) <= max(2, name.count / 3) }
   }
 }

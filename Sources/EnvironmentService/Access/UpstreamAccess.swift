@@ -27,20 +27,24 @@ extension EnvironmentSpecification {
   ///   sent, a header or client certificate for a URL that only the cassette names, or a file with the wrong content;
   ///   of kind `inputOutput` for a file that cannot be read.
   func checkAccess(to upstreams: [CassetteHeader.Upstream], reads: Bool) throws(CodedError) {
+    func upstream(_ name: String) throws(CodedError) -> CassetteHeader.Upstream {
+      if let upstream = upstreams.first(where: { $0.name == name }) { return upstream }
+      let names = upstreams.map(\.name).joined(separator: ", ")
+      throw CodedError(
+        .usage,
+        "there is no upstream '\(name)'; "
+          + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
+    }
+    for name in (endpointVariables ?? [:]).values.sorted() { _ = try upstream(name) }
+    for name in (endpointPorts ?? [:]).keys.sorted() { _ = try upstream(name) }
     for (name, access) in (access ?? [:]).sorted(by: { $0.key < $1.key }) {
-      guard let upstream = upstreams.first(where: { $0.name == name }) else {
-        let names = upstreams.map(\.name).joined(separator: ", ")
-        throw CodedError(
-          .usage,
-          "there is no upstream '\(name)'; "
-            + (names.isEmpty ? "declare it with \(upstreamAdvice(name))" : "the declared upstreams are: \(names)"))
-      }
+      let upstream = try upstream(name)
       try CodedError.translating(to: .usage, try access.check("upstreams.\(name)"))
       for (member, path) in [
         ("ca", access.ca), ("clientCertificate", access.clientCertificate), ("clientKey", access.clientKey),
       ] {
         guard let path, !path.hasPrefix("/") else { continue }
-        throw CodedError(.usage, "upstreams.\(name).\(member): '\(path)' is not absolute; give the whole path")
+        throw CodedError(.usage, "upstreams.\(name).\(member): '\(path)' is not absolute; give an absolute path")
       }
       guard reads else { continue }
       try checkIsNamed(upstream)
@@ -113,7 +117,7 @@ extension UpstreamAccess {
     guard key.contains("PRIVATE KEY-----") else {
       throw Self.wrong(
         path, "client key", of: upstream,
-        "contains no PEM key (-----BEGIN PRIVATE KEY-----)" + (clientKey == nil ? "; name the file that has it" : ""))
+        "contains no PEM key (-----BEGIN PRIVATE KEY-----)" + (clientKey == nil ? "; name the key's file" : ""))
     }
     guard !key.contains("BEGIN ENCRYPTED PRIVATE KEY"), !key.contains("Proc-Type: 4,ENCRYPTED") else {
       throw Self.wrong(

@@ -59,7 +59,7 @@ struct AppSync: Sendable {
   private var alarm: ContinuousClock.Instant?
   /// What the polls were last checked against. Thousands may wait, so an event that concerns one poll does not check
   /// them all.
-  private var told: News
+  private var lastNews: News
   /// Polls to check because of an event of their own.
   private var touched: [Int] = []
   /// No poll times out before this.
@@ -76,7 +76,7 @@ struct AppSync: Sendable {
   ///   - isRestored: whether apps may know watches from before a restart.
   init(_ state: MutableState, isRestored: Bool = false) {
     self.state = state
-    told = News(revision: state.revision, watch: nil, isOver: false)
+    lastNews = News(revision: state.revision, watch: nil, isOver: false)
     // Apps may know watches from before the restart; new ones must not have the same numbers.
     if isRestored { watches = Int(Date().timeIntervalSince1970) }
   }
@@ -120,9 +120,9 @@ struct AppSync: Sendable {
   /// Checks all polls if something happened that concerns all, else only the marked ones.
   private mutating func settlePolls(at now: ContinuousClock.Instant) {
     let news = News(revision: state.revision, watch: watch?.id, isOver: isOver)
-    let isForAll = news != told || earliest.map { $0 <= now } ?? false
+    let isForAll = news != lastNews || earliest.map { $0 <= now } ?? false
     let numbers = isForAll ? Array(polls.keys) : touched
-    told = news
+    lastNews = news
     touched = []
     for number in numbers {
       guard let poll = polls[number], let answer = poll.answer, isDue(poll, at: now) else { continue }

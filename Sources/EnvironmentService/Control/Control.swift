@@ -8,7 +8,7 @@ import LaunchContract
 /// The paths under `/__diorama/` on an environment's main port. Apps report through them, and programs in any language
 /// get random values from them.
 struct Control: Sendable {
-  /// In bytes; enough for the longest random string in any alphabet.
+  /// The maximum size of a body in bytes, enough for the longest random string in any alphabet.
   private static let bodyLimit = 8 << 20
 
   let environment: Environment
@@ -30,9 +30,10 @@ struct Control: Sendable {
     case ("GET", "/state"): return try await state(request, query: String(path.dropFirst(name.count + 1)))
     case ("POST", "/acknowledge"): return try await acknowledge(decode(request))
     case (_, "/strings"), (_, "/usage"), (_, "/acknowledge"):
-      throw Problem(status: 405, title: "Only POST works here", detail: path, headers: ["Allow": "POST"])
+      throw Problem(
+        status: 405, title: "Method not allowed", detail: "use POST for \(path)", headers: ["Allow": "POST"])
     case (_, "/state"):
-      throw Problem(status: 405, title: "Only GET works here", detail: path, headers: ["Allow": "GET"])
+      throw Problem(status: 405, title: "Method not allowed", detail: "use GET for \(path)", headers: ["Allow": "GET"])
     default:
       throw Problem(status: 404, title: "Unknown path", detail: "the API includes POST /__diorama/strings")
     }
@@ -68,7 +69,7 @@ struct Control: Sendable {
       } catch {
         throw Problem(status: 400, title: "Invalid value request", detail: "\(error)")
       }
-      // Only now: a refused request does not use up an ordinal.
+      // Only now, so that a refused request does not use up an ordinal.
       if request.ordinal == nil {
         state.ledger.advance(request.key)
         environment.changes.note()

@@ -52,12 +52,14 @@ package struct LiveCheck: Sendable {
   ///   - stored: the cassette.
   ///   - location: the cassette's location, for bodies in files.
   ///   - rules: the redaction rules to apply in addition to the defaults.
+  ///   - isAsking: called before each request with its number, from 1, and how many there are.
   /// - Returns: the differences found.
   /// - Throws: a ``CodedError`` if a body cannot be read, an upstream is not in the cassette, or a header or
   ///   client certificate would go to a URL that only the cassette names. The last two are checked before anything is
   ///   sent.
   package func run(
-    _ stored: StoredCassette, _ location: CassetteLocation, redacting rules: RedactionRules = RedactionRules()
+    _ stored: StoredCassette, _ location: CassetteLocation, redacting rules: RedactionRules = RedactionRules(),
+    isAsking: (Int, Int) -> Void = { _, _ in }
   ) async throws -> Result {
     let redactor = try redactor(location, rules.compiled())
     let recorded = stored.cassette.redacted(redactor)
@@ -71,19 +73,22 @@ package struct LiveCheck: Sendable {
 
     var result = Result(left: questions.left)
     var unasked: [String: [Int]] = [:]
-    for question in questions.questions {
+    for (index, question) in questions.questions.enumerated() {
+      isAsking(index + 1, questions.questions.count)
       guard unasked[question.backend] == nil else {
         unasked[question.backend]? += question.interactions
         continue
       }
       guard let (live, recorded) = origins[question.backend] else { continue }
       do {
-        let asked = try await answer(client, question, at: live, by: access[question.backend].map { ReadyAccess($0) })
+        let mayBeEndless = recording.isEndless(question.interactions)
+        let asked = try await answer(
+          client, question, at: live, by: access[question.backend].map { ReadyAccess($0) }, mayBeEndless: mayBeEndless)
         // Both sides of the comparison are redacted, so no secret is shown.
         let moved = live == recorded ? asked : asked.named(recorded, insteadOf: live)
         let answer = moved.redacted(redactor)
         result.repeated += 1
-        if !answer.isWhole, !Answer.isEndless(answer.headers["Content-Type"]) {
+        if !answer.isWhole, !mayBeEndless, !Answer.isEndless(answer.headers["Content-Type"]) {
           let reason = "the body is too large or does not match its Content-Encoding; only the head was compared"
           result.left.append(.init(interactions: question.interactions, reason: reason))
         }
@@ -165,12 +170,16 @@ package struct LiveCheck: Sendable {
   }
 
   private func answer(
-    _ client: HTTPClient, _ question: LiveQuestions.Question, at origin: Origin, by access: ReadyAccess?
+    _ client: HTTPClient, _ question: LiveQuestions.Question, at origin: Origin, by access: ReadyAccess?,
+    mayBeEndless: Bool
   ) async throws -> Answer {
     let access = access ?? ReadyAccess()
     let seconds = seconds
     return try await withThrowingTaskGroup(of: Answer?.self) { group in
-      group.addTask { try await Self.answer(client, access.sent(question.request), at: origin, access.trust) }
+      group.addTask {
+        try await Self.answer(
+          client, access.sent(question.request), at: origin, access.trust, mayBeEndless: mayBeEndless)
+      }
       group.addTask {
         try await Task.sleep(for: .seconds(seconds))
         return nil
@@ -187,11 +196,12 @@ package struct LiveCheck: Sendable {
   }
 
   private static func answer(
-    _ client: HTTPClient, _ request: Request, at origin: Origin, _ trust: Trust
+    _ client: HTTPClient, _ request: Request, at origin: Origin, _ trust: Trust, mayBeEndless: Bool
   ) async throws -> Answer {
     let response = try await client.send(request, to: origin, trust: trust)
     var answer = Answer(status: response.status, headers: response.headers, body: [])
-    guard !Answer.isEndless(response.headers["Content-Type"]) else {
+    let isEndless = mayBeEndless && response.body.length == nil
+    guard !isEndless, !Answer.isEndless(response.headers["Content-Type"]) else {
       if case .stream(let pipe, _) = response.body { pipe.abandon() }
       answer.isWhole = false
       return answer
@@ -233,7 +243,7 @@ extension Cassette {
       let headers = cassette.interactions[index].response.headers
       cassette.interactions[index].response.headers = redactor.redact(headers)
       guard case .bytes(let body) = cassette.interactions[index].response.body else { continue }
-      cassette.interactions[index].response.body = .bytes(redactor.redact(decoded: body, of: headers))
+      cassette.interactions[index].response.body = .bytes(redactor.redact(decoded: body, of: headers, isResponse: true))
     }
     return cassette
   }
@@ -244,7 +254,7 @@ extension Answer {
   fileprivate func redacted(_ redactor: Redactor) -> Answer {
     var answer = self
     answer.headers = redactor.redact(headers)
-    answer.body = redactor.redact(decoded: body, of: headers)
+    answer.body = redactor.redact(decoded: body, of: headers, isResponse: true)
     return answer
   }
 

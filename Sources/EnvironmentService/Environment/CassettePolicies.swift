@@ -23,11 +23,12 @@ package struct CassettePolicies: Sendable, Codable, Equatable {
   package var rerecordAfterDays: Double?
   /// How to report interactions that a replay did not use. The report always lists them.
   package var unused = Severity.warn
-  /// Whether the recording of a failed run replaces the cassette. Otherwise, it is kept beside it.
+  /// Whether the recording of a failed run replaces the cassette. Otherwise, it is saved beside the cassette.
   package var replacesAfterFailure: Bool?
-  /// Whether a program may make no request though upstreams are declared.
+  /// Whether a program may make no requests even if upstreams are declared.
   package var allowsNoRequests: Bool?
-  /// Whether a recording may succeed though an upstream failed, or a host was not declared.
+  /// Whether a recording may succeed even if an upstream failed, a request was for an undeclared host, or the app
+  /// cancelled a response.
   package var allowsUpstreamFailures: Bool?
 
   package init() {}

@@ -8,9 +8,9 @@ import Transforms
 package import LaunchContract
 
 extension Environment {
-  /// What the app is handed at launch.
+  /// The launch contract for an app that starts now.
   package var contract: LaunchContract {
-    // With all changes so far, and the number of the last one. The app receives later ones over its link.
+    // Includes all changes so far and the number of the last one. The app polls for later changes.
     let (state, clock) = state.withLock { ($0.live.state, $0.live.state.clock) }
     changes.keepIfPossible()
     var contract = LaunchContract(
@@ -24,7 +24,8 @@ extension Environment {
     return contract
   }
 
-  /// How the app comes by its random values: from the recording, by rule with a word to us first, or by rule alone.
+  /// How the app gets its random values: replayed from the recording, derived and reported to be recorded, or derived
+  /// only.
   private func strings(_ mode: Mode) -> LaunchContract.Strings {
     switch mode {
     case .replay: LaunchContract.Strings(policy: .replay, entries: state.withLock { $0.ledger.contractEntries })
@@ -33,12 +34,14 @@ extension Environment {
     }
   }
 
-  /// Variables for programs in any language (INTERFACE.md, "`diorama run`"), but for the contract itself.
+  /// Variables for programs in any language, without the contract itself.
   package var variables: [String: String] {
     var variables = [
       "DIORAMA_ENVIRONMENT": id,
       "DIORAMA_CONTROL": controlURL,
       "DIORAMA_TOKEN": token,
+      "DIORAMA_MAIN": "http://127.0.0.1:\(mainPort)",
+      "DIORAMA_PROXY": "http://127.0.0.1:\(mainPort)",
     ]
     for upstream in upstreams {
       variables["DIORAMA_ENDPOINT_" + Self.variableName(upstream.name)] = "http://127.0.0.1:\(upstream.port)"
@@ -49,11 +52,11 @@ extension Environment {
     for (name, port) in specification.ports {
       variables["DIORAMA_PORT_" + Self.variableName(name)] = String(port)
     }
-    // Not the machine's own, which the command has anyway.
+    // The command already has the machine's own time zone.
     if let zone = specification.clock.timeZone ?? replay?.header.timeZone { variables["TZ"] = zone }
     return variables
   }
 
-  /// Upper case, every character outside A-Z0-9 as `_`.
+  /// The name in upper case, with `_` for each character outside A-Z0-9.
   package static func variableName(_ name: String) -> String { EnvironmentConfiguration.variableName(name) }
 }

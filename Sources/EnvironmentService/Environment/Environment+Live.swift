@@ -14,8 +14,8 @@ extension Environment {
 
   /// The result of a move.
   package struct Moved: Sendable, Equatable {
-    /// What the app's clock shows after the move. With several apps it is the latest time that one shows; without any
-    /// it is the environment's time.
+    /// The time of the app's clock after the move. With several apps, the latest of their times; without apps, the
+    /// environment's time.
     package var now: Date
     /// The step's number.
     package var revision: Int

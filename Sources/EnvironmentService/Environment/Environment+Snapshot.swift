@@ -16,7 +16,8 @@ extension Environment {
           live: state.live.state.snapshot, strings: state.ledger.progress, playback: traffic.playback,
           counts: traffic.counts, requests: traffic.requests, togglesRead: state.togglesRead,
           unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent,
-          upstreamFailures: state.upstreamFailures),
+          unechoed: state.echoWarnings.lines, redacted: state.redacted, upstreamFailures: state.upstreamFailures,
+          brokenOff: state.brokenOff),
         state.journal.last, state.version
       )
     }

@@ -10,7 +10,7 @@ import HTTPMessages
 import HTTPServer
 package import LaunchContract
 
-/// One isolated environment for one test: its endpoints listen, its cassette is open, its time stands or runs.
+/// The isolated environment of one test, with listening endpoints, an open cassette and a clock of its own.
 ///
 /// ```swift
 /// let service = try EnvironmentService()
@@ -19,93 +19,104 @@ package import LaunchContract
 /// let report = await environment.end()
 /// ```
 package final class Environment: Sendable {
-  /// The id by which programs name it.
+  /// The id that identifies the environment in the control API.
   package let id: String
-  /// What was asked for.
+  /// The requested configuration.
   package let specification: EnvironmentSpecification
-  /// The backends and where the app reaches them.
+  /// The backends, and the ports at which the app reaches them.
   package let upstreams: [AddressMap.Upstream]
-  /// The port of the control paths and of the other endpoint forms.
+  /// The port for the control paths, and for requests that name their upstream themselves.
   package let mainPort: UInt16
-  /// What the app must show to reach the control paths.
+  /// The token that the app sends to use the control paths.
   package let token: String
-  /// Time, zone and locale at the beginning.
+  /// The clock, time zone and locale when the environment was provisioned.
   package let clock: LaunchContract.Clock
-  /// The seed in force.
+  /// The seed of the string store.
   package let seed: String
-  /// When the recording was made; nil where there is none.
+  /// The recording date in RFC 3339 format; nil if there is no recording.
   package let recordedAt: String?
-  /// Lines for the user about what provisioning found.
+  /// Messages for the user from provisioning, one line each.
   package let notes: [String]
 
   let addresses: AddressMap
-  /// How each upstream is reached.
+  /// How to reach each upstream.
   let access: [ReadyAccess]
-  /// Whose requests the endpoints serve.
+  /// Decides which clients may use the endpoints.
   let endpointAccess: EndpointAccess
   let replay: Replay?
   let recorder: CassetteRecorder?
-  /// Takes what is secret out of all that is kept.
+  /// Signs tokens in which values of requests were put; nil without keys.
+  let tokenSigner: TokenSigner?
+  /// Redacts secrets in everything that the environment saves.
   let redactor: Redactor
   let state: Guarded<State>
-  /// Large bodies of the cassette, as the app gets them.
+  /// A cache of large recorded bodies as sent to the app.
   let keptBodies = KeptBodies()
-  /// Which upstream has set which cookie.
+  /// Remembers which upstream set each cookie.
   let cookieOwners: Guarded<CookieOwners>
   let openRequests = DispatchGroup()
-  /// Ended by the end, which does not wait for them.
+  /// Streams in progress. ``end(grace:hasSucceeded:)`` ends them instead of waiting for them.
   let streams = RunningStreams()
-  /// Counts interactions played in an order that requests wait for, and the end.
+  /// Changes whenever requests that wait for their turn have to check again: when an interaction was played, and when
+  /// the environment begins to end.
   let turns = Monitor(0)
-  /// When the live link is to be looked at next.
+  /// The timer for the next check of ``State/live``.
   let alarm = Guarded<Delay?>(nil)
-  /// The mode in which it was provisioned.
+  /// The mode in which the environment was provisioned.
   let provisionedMode: Mode
-  /// When it was provisioned.
+  /// When the environment was provisioned.
   package let createdAt: Date
-  /// Who wants to know of new journal entries.
+  /// Delivers new journal entries to the daemon and to waiting clients.
   let news: JournalNews
-  /// Stores what a restart needs before any client sees it.
+  /// Stores changes that must survive a restart before clients see them.
   let changes: SnapshotPersister
-  /// How many questions for the state may wait; nil: any number.
+  /// Limits how many `GET /state` requests may wait; nil for no limit.
   let stateWaits: WaitLimit?
   private let listeners = Guarded<[Listener]>([])
   let started: ContinuousClock.Instant
   let shutdown = Monitor(Shutdown())
 
-  /// All that changes while the environment lives, under one lock.
+  /// The mutable state, guarded by one lock.
   struct State: Sendable {
     var journal = Journal()
     var journalFile: JournalFile?
     var playback: Playback?
     var prepared = PreparedResponses()
     var ledger: StringLedger
-    /// What changes while apps run, and which follow.
+    /// The part that can change while apps run, and the apps that follow it.
     var live: AppSync
     var togglesRead: [String: JSON] = [:]
     var unmatched: [Report.Unmatched] = []
     var unmatchedSize = 0
-    /// How many of what nothing matched were messages of a WebSocket, whose request has been counted already.
+    /// How many unmatched journal entries are WebSocket messages. The WebSocket's request is already counted.
     var unmatchedMessages = 0
     var failures: [String] = []
-    /// Messages whose bodies are kept as they were sent, since they decode to too much.
+    /// One line for each body that is kept as sent because it decodes to more than the limit.
     var keptAsSent: [String] = []
-    /// Each request that an upstream failed to answer, once, however often that was.
-    var upstreamFailures: [Report.UpstreamFailure] = []
+    /// The recorded values of requests that answers contain.
+    var echoWarnings = EchoWarnings()
+    /// Where something was redacted in the recording.
+    var redacted: [String] = []
+    /// The requests that an upstream failed to answer. Equal failures are listed once.
+    var upstreamFailures: [Report.FailedRequest] = []
+    /// The requests whose response the app cancelled. Equal ones are listed once.
+    var brokenOff: [Report.FailedRequest] = []
     var requests = 0
-    /// The environment's, for what is done under the lock.
+    /// The environment's redactor, for code that holds the lock.
     let redactor: Redactor
-    /// Set when the end begins: what comes on connections that are still open is answered 503.
+    /// Set when the environment begins to end. New requests on open connections get a 503.
     var isOver = false
   }
 
-  /// How far the end has come.
+  /// The progress of ``end(grace:hasSucceeded:)``.
   struct Shutdown {
     var hasBegun = false
+    /// Whether the program or test succeeded.
+    var hasSucceeded = true
     var outcome: Result<CassetteSealer.Outcome?, CodedError>?
   }
 
-  /// What stands fast before the first request can come.
+  /// The result of planning: everything that is decided before the endpoints listen.
   struct Plan {
     var id: String
     var specification: EnvironmentSpecification
@@ -120,13 +131,13 @@ package final class Environment: Sendable {
     var recorder: CassetteRecorder?
     var state: State
     var createdAt = Date()
-    /// Whether it continues an environment of a killed process.
+    /// Whether it restores the environment of a killed process.
     var isRestored = false
   }
 
   /// Serves the reserved ports: the main port first, then each upstream's.
   ///
-  /// - Throws: ``CodedError`` if the server has stopped. The ports are free then.
+  /// - Throws: ``CodedError`` if the server has stopped. In that case, the ports are released.
   init(
     _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?
   ) throws {
@@ -136,7 +147,8 @@ package final class Environment: Sendable {
         name: upstream.name, origin: upstream.origin, port: reserved[index + 1].port,
         formerOrigins: plan.replay?.formerOrigins[index] ?? [])
     }
-    addresses = AddressMap(upstreams: upstreams, mainPort: mainPort)
+    addresses = AddressMap(
+      upstreams: upstreams, mainPort: mainPort, kept: try (plan.specification.rewriting ?? .init()).compiled())
     cookieOwners = Guarded(CookieOwners(hosts: upstreams.map(\.origin.host)))
     endpointAccess = EndpointAccess(
       upstreams: plan.upstreams.map(\.origin),
@@ -152,6 +164,8 @@ package final class Environment: Sendable {
     notes = plan.notes
     replay = plan.replay
     recorder = plan.recorder
+    // Invalid rules were an error when the environment was planned.
+    tokenSigner = try? plan.specification.shift?.compiled().signer
     redactor = plan.state.redactor
     provisionedMode = plan.mode
     createdAt = plan.createdAt
@@ -173,7 +187,7 @@ package final class Environment: Sendable {
     }
   }
 
-  /// Closes the ports. Open connections stay.
+  /// Closes the ports. Open connections stay open.
   package func stopListening() {
     let listeners = listeners.withLock { listeners in
       defer { listeners = [] }
@@ -190,13 +204,13 @@ package final class Environment: Sendable {
   /// The URL of the control paths.
   package var controlURL: String { "http://127.0.0.1:\(mainPort)/__diorama" }
 
-  /// The mode in force: never `once`, which is `record` or `replay` by the time the environment exists.
+  /// The current mode. It is never `once`, which provisioning resolves to `record` or `replay`.
   package var mode: Mode { state.withLock { $0.live.state.mode } }
 
-  /// What the environment's clock shows.
+  /// The current time of the environment's clock.
   package var now: Date { state.withLock { $0.live.state.timeline }.now }
 
-  /// Something went wrong beside the requests; the environment has failed.
+  /// Adds a failure that is not the failure of a request. The report is then not ok.
   package func fail(_ reason: String) {
     state.withLock { state in
       let reason = String(state.redactor.redact(reason).prefix(10_000))
@@ -207,7 +221,7 @@ package final class Environment: Sendable {
     changes.keepIfPossible()
   }
 
-  /// A body is kept as it was sent, since it decodes to too much: the report says so.
+  /// Adds a line to the report for a body that is kept as sent because it decodes to more than the limit.
   func keepAsSent(_ text: String) {
     state.withLock { state in
       guard state.keptAsSent.count < 1000 else { return }
@@ -216,27 +230,49 @@ package final class Environment: Sendable {
     }
   }
 
-  /// The recording has lost something: said once, however much it is.
+  /// Adds what was redacted in a recording to the report, which lists each place once, without values.
+  func noteRedacted(_ bodies: [(place: String, found: FoundFields)], _ headers: [(place: String, names: [String])]) {
+    var places: [String] = []
+    for (place, names) in headers { places += names.map { "\(place) \($0)" } }
+    for (place, found) in bodies {
+      places += found.names.map { "\(place): \($0)" }
+      if found.hasMatch { places.append("credential or pattern in the \(place)") }
+    }
+    guard !places.isEmpty else { return }
+    state.withLock { state in
+      for place in places where state.redacted.count < 1000 {
+        let place = String(state.redactor.redact(place).prefix(200))
+        guard !state.redacted.contains(where: { $0.caseInsensitiveCompare(place) == .orderedSame }) else { continue }
+        state.redacted.append(place)
+        changes.note()
+      }
+    }
+  }
+
+  /// Marks the recording as incomplete. The report shows only the first error.
   func failRecording(_ error: CodedError) {
     recorder?.fail(error)
     fail(recorder?.failure?.message ?? error.message)
   }
 
-  /// Ends the environment: its ports close, running requests finish, the recording is sealed.
+  /// Ends the environment: closes its ports, lets running requests finish, and saves the recording.
   ///
   /// Later and concurrent calls get the same result.
   ///
   /// - Parameters:
-  ///   - grace: how long running requests may take.
+  ///   - grace: the time for running requests to finish.
   ///   - hasSucceeded: whether the program or test succeeded. If not, or if the report is not ok, its recording does not
   ///     become the cassette, but is kept beside it.
-  /// - Returns: the report, and what became of the recording; an error of sealing is in both.
-  package func end(grace: Duration = .seconds(5), hasSucceeded: Bool = true) async -> (
-    report: Report, sealed: Result<CassetteSealer.Outcome?, CodedError>
-  ) {
+  ///   - expectsRequests: whether the environment fails if it saw no request, because the program probably used the
+  ///     live backends. A setting can permit it.
+  /// - Returns: the report and the outcome of the recording. If the recording could not be saved, both have the error.
+  package func end(
+    grace: Duration = .seconds(5), hasSucceeded: Bool = true, expectsRequests: Bool = false
+  ) async -> (report: Report, sealed: Result<CassetteSealer.Outcome?, CodedError>) {
     let isFirst = shutdown.withLock { shutdown in
-      defer { shutdown.hasBegun = true }
-      return !shutdown.hasBegun
+      guard !shutdown.hasBegun else { return false }
+      (shutdown.hasBegun, shutdown.hasSucceeded) = (true, hasSucceeded)
+      return true
     }
     guard isFirst else {
       await shutdown.waitIgnoringCancellation { $0.outcome != nil }
@@ -244,19 +280,26 @@ package final class Environment: Sendable {
     }
     state.withLock { $0.isOver = true }
     turns.withLock { $0 += 1 }
-    // Those who wait for a change learn that there will be none, and are not waited for in turn.
+    // Fails pending changes and wakes waiting polls, so that neither keeps a request open.
     live { live, _ in live.end() }
     stopListening()
     streams.end()
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
     await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }
+    if expectsRequests, mode != .mock, specification.policies?.allowsNoRequests != true,
+      let upstream = upstreams.map(\.name).min(), report().requests.total == 0
+    {
+      fail(
+        Report.noRequests(
+          connection: specification.connectionAdvice(upstream), permission: specification.noRequestsAdvice))
+    }
     let sealed = seal(hasSucceeded: hasSucceeded)
     let lost = state.withLock { state in
       state.journalFile?.flush()
       return state.journalFile?.failure
     }
-    if let lost { fail("the journal is not whole: \(lost.message)") }
+    if let lost { fail("the journal file is incomplete: \(lost.message)") }
     news.finish(self)
     shutdown.withLock { $0.outcome = sealed }
     return (report(), sealed)
@@ -280,9 +323,9 @@ package final class Environment: Sendable {
 }
 
 extension Environment {
-  /// The first write of the recording that failed.
+  /// The error of the recording's first failed write.
   package var recordingFailure: CodedError? { recorder?.failure }
 
-  /// The command that would record what is missing.
+  /// The command that records what is missing.
   package var recordAdvice: String { specification.recordAdvice(upstreams: upstreams) }
 }

@@ -9,10 +9,10 @@ package struct EnvironmentHooks: Sendable {
   package var id: String?
   /// The environment's token; nil for a new one.
   package var token: String?
-  /// Reserves one of the daemon's ports; called for the main port first, then for each upstream in order.
+  /// Reserves one of the daemon's ports, or the given one; called for the main port and for each upstream.
   ///
   /// Nil for any free ports.
-  package var reserve: (@Sendable () throws -> ReservedListener)?
+  package var reserve: (@Sendable (UInt16?) throws -> ReservedListener)?
   /// Stores an ``EnvironmentSnapshot`` after a change that must survive a restart. It must be stored before this
   /// returns, because clients learn of the change right after. Called by one thread at a time.
   ///
@@ -28,7 +28,7 @@ package struct EnvironmentHooks: Sendable {
 
   package init(
     id: String? = nil, token: String? = nil,
-    reserve: (@Sendable () throws -> ReservedListener)? = nil,
+    reserve: (@Sendable (UInt16?) throws -> ReservedListener)? = nil,
     changed: EnvironmentSnapshot.Store? = nil,
     noted: (@Sendable ([JournalPage.Entry]) -> Void)? = nil
   ) {

@@ -50,9 +50,12 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var togglesRead: [String: JSON]
     var unmatched: [Report.Unmatched]
     var failures: [String]
-    /// Nil in a snapshot of an earlier version, like the next one.
+    /// Nil in a snapshot of an earlier version, like the next ones.
     var keptAsSent: [String]?
-    var upstreamFailures: [Report.UpstreamFailure]?
+    var unechoed: [String]?
+    var redacted: [String]?
+    var upstreamFailures: [Report.FailedRequest]?
+    var brokenOff: [Report.FailedRequest]?
   }
 
   /// The position in a cassette that is being replayed.

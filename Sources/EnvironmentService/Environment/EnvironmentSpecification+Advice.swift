@@ -14,25 +14,43 @@ extension EnvironmentSpecification {
     case test
     /// A client of the control API: members of the body of `POST /v1/environments`.
     case api
+    /// A test of another language: members of its settings in JSON, and the command line of its runner.
+    case plugin
+    /// A test of pytest: arguments of its marker.
+    case pytest
+    /// A test of Node: properties of its settings.
+    case node
+  }
+
+  /// How to specify a setting.
+  ///
+  /// - Parameters:
+  ///   - option: the option.
+  ///   - swift: the argument in Swift.
+  ///   - name: the setting's name.
+  ///   - value: its value.
+  /// - Returns: the setting in the caller's syntax.
+  private func setting(_ option: String, swift: String, _ name: String, _ value: JSON) -> String {
+    switch caller {
+    case .command: option
+    case .test: swift
+    case .api, .plugin: "\"\(name)\": \(String(decoding: value.encoded(.line), as: UTF8.self))"
+    case .pytest: "@pytest.mark.diorama(\(name)=\(value.pythonLiteral))"
+    case .node: "\(name): \(value.scriptLiteral)"
+    }
   }
 
   /// How to specify a cassette.
   var cassetteAdvice: String {
-    switch caller {
-    case .command: "--cassette PATH"
-    case .test: "cassette: \"PATH\""
-    case .api: "\"cassette\": \"/PATH\""
-    }
+    setting("--cassette PATH", swift: "cassette: \"PATH\"", "cassette", .string(caller == .api ? "/PATH" : "PATH"))
   }
 
   /// How to specify a backend.
   func upstreamAdvice(_ name: String = "NAME", _ url: String = "URL") -> String {
-    switch caller {
-    // Both may come from a cassette or a request, and users paste the advice into a shell.
-    case .command: "--upstream \(ShellWord.quoted("\(name)=\(url)"))"
-    case .test: "upstreams: [\"\(name)\": \"\(url)\"]"
-    case .api: "\"upstreams\": {\"\(name)\": \"\(url)\"}"
-    }
+    setting(
+      // Both may come from a cassette or a request, and users paste the advice into a shell.
+      "--upstream \(ShellWord.quoted("\(name)=\(url)"))", swift: "upstreams: [\"\(name)\": \"\(url)\"]",
+      "upstreams", .object([.init(name, .string(url))]))
   }
 
   /// How to set the clock's start.
@@ -40,17 +58,43 @@ extension EnvironmentSpecification {
     switch caller {
     case .command: "--start"
     case .test: "clock: .frozen(at:)"
-    case .api: "clock.start"
+    case .api, .plugin, .pytest, .node: "clock.start"
     }
   }
 
   /// How to set the clock's rate.
   var rateAdvice: String {
-    switch caller {
-    case .command: "--clock scaled:60"
-    case .test: "clock: .scaled(by: 60)"
-    case .api: "\"clock\": {\"kind\": \"scaled\", \"rate\": 60}"
+    setting(
+      "--clock scaled:60", swift: "clock: .scaled(by: 60)", "clock",
+      .object([.init("kind", .string("scaled")), .init("rate", .number("60"))]))
+  }
+
+  /// How to make a program use the endpoint of an upstream.
+  func connectionAdvice(_ name: String) -> String {
+    let variable = "DIORAMA_ENDPOINT_\(EnvironmentConfiguration.variableName(name))"
+    return switch caller {
+    case .command:
+      "have it read \(variable), set a variable that it already reads (--env VARIABLE=\(ShellWord.quoted(name))), or "
+        + "use the environment as its proxy (--proxy)"
+    case .test: "have it read its launch contract or \(variable)"
+    case .api, .plugin: "have it read \(variable) from the contract"
+    case .pytest: "send its requests to diorama.endpoints[\"\(name)\"], or start it with env=diorama.environ"
+    case .node: "send its requests to the environment's endpoints, or start it with the environment's environ"
     }
+  }
+
+  /// How to permit a run without requests.
+  var noRequestsAdvice: String {
+    setting(
+      "--allow-no-requests", swift: "policies: .init(allowNoRequests: true)", "policies",
+      .object([.init("allowNoRequests", .bool(true))]))
+  }
+
+  /// How to save a recording that lacks responses.
+  var upstreamFailuresAdvice: String {
+    setting(
+      "--allow-upstream-failures", swift: "policies: .init(allowUpstreamFailures: true)", "policies",
+      .object([.init("allowUpstreamFailures", .bool(true))]))
   }
 
   /// How to record (`record`), or to record missing interactions (`extend`).
@@ -64,6 +108,8 @@ extension EnvironmentSpecification {
         + "\(named)\(rules)\(secrecy) -- \(command)"
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
+    case .plugin, .pytest, .node:
+      return "DIORAMA_MODE=\(mode.rawValue) \(command)"
     case .api:
       return "POST /v1/environments " + requestAdvice(mode, upstreams: upstreams)
     }
@@ -96,9 +142,36 @@ extension EnvironmentSpecification {
   /// The error for a missing cassette.
   func missing(_ location: CassetteLocation) -> CodedError {
     let declared = upstreams.map { (name: $0.name, url: $0.origin.description) }
+    // Recording a program that makes no requests saves no cassette.
+    let mock = setting("--mode mock", swift: ".environment(.mock)", "mode", .string("mock"))
+    let other = policies?.allowsNoRequests == true ? "; if it needs no requests, use \(mock) instead" : ""
     return CassetteReader.missing(
       location,
-      because: mode == .once && isContinuousIntegration ? ", and nothing is recorded where the variable CI is set" : "",
-      advice: recordAdvice(.record, upstreams: declared.isEmpty ? [("NAME", "URL")] : declared))
+      because: mode == .once && isContinuousIntegration ? ", and mode once does not record when CI is set" : "",
+      advice: recordAdvice(.record, upstreams: declared.isEmpty ? [("NAME", "URL")] : declared) + other)
+  }
+}
+
+extension JSON {
+  /// The value in Python.
+  fileprivate var pythonLiteral: String {
+    switch self {
+    case .null: "None"
+    case .bool(let value): value ? "True" : "False"
+    case .array(let values): "[\(values.map(\.pythonLiteral).joined(separator: ", "))]"
+    case .object(let members):
+      "{\(members.map { "\(JSON.string($0.key).pythonLiteral): \($0.value.pythonLiteral)" }.joined(separator: ", "))}"
+    case .number, .string: String(decoding: encoded(.line), as: UTF8.self)
+    }
+  }
+
+  /// The value in JavaScript, with names without quotes where that is possible.
+  fileprivate var scriptLiteral: String {
+    guard case .object(let members) = self else { return String(decoding: encoded(.line), as: UTF8.self) }
+    let texts = members.map { member in
+      let isName = member.key.wholeMatch(of: /[A-Za-z_$][A-Za-z0-9_$]*/) != nil
+      return "\(isName ? member.key : JSON.string(member.key).scriptLiteral): \(member.value.scriptLiteral)"
+    }
+    return "{ \(texts.joined(separator: ", ")) }"
   }
 }

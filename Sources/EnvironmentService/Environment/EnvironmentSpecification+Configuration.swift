@@ -35,6 +35,9 @@ extension EnvironmentSpecification {
       if let variable = upstream.variable {
         endpointVariables = (endpointVariables ?? [:]).merging([variable: name]) { $1 }
       }
+      if let port = upstream.port.flatMap(UInt16.init(exactly:)) {
+        endpointPorts = (endpointPorts ?? [:]).merging([name: port]) { $1 }
+      }
       if upstream.access != UpstreamAccess() { access = (access ?? [:]).merging([name: upstream.access]) { $1 } }
     }
     if let settings = configuration.clock { clock = Clock(settings) }
@@ -51,6 +54,7 @@ extension EnvironmentSpecification {
     order = configuration.matching?.order
     playsUniquely = configuration.matching?.playsUniquely ?? false
     redaction = configuration.redaction ?? RedactionRules()
+    rewriting = configuration.rewriting
     shift = configuration.dates
     policies = configuration.policies.map(CassettePolicies.init)
     streams = configuration.streams.flatMap(StreamPace.init(rawValue:))
@@ -87,12 +91,13 @@ extension EnvironmentSpecification.Clock {
 }
 
 extension EnvironmentConfiguration {
-  /// Checks what a schema cannot express: patterns, JSON paths, places of dates.
+  /// Checks what a schema cannot express: patterns, JSON paths, places in messages.
   ///
   /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid rule.
   func checkRules() throws(CodedError) {
     try CodedError.translating(to: .usage, try RuleBook(matching ?? MatchingRules(), upstreams: []))
     _ = try redaction?.compiled()
+    _ = try rewriting?.compiled()
     _ = try dates?.compiled()
   }
 

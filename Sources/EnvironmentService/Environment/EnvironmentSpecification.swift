@@ -49,6 +49,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var upstreams: [CassetteHeader.Upstream] = []
   /// Upstream names by the variables of the command that are set to their endpoints' URLs.
   package var endpointVariables: [String: String]?
+  /// The ports of endpoints by upstream name; the others get any free one.
+  package var endpointPorts: [String: UInt16]?
   /// How to reach upstreams if their URL is not enough, by upstream name.
   package var access: [String: UpstreamAccess]?
   /// The seed of the string store. Default: the recorded one in `replay` and `extend`, otherwise a random one.
@@ -78,6 +80,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var turnSeconds: Double?
   /// What to redact in recordings, in addition to the default.
   package var redaction = RedactionRules()
+  /// Where upstream URLs in responses stay, in addition to the default; nil in a snapshot of an earlier version.
+  package var rewriting: RewritingRules?
   /// The command's options for secrets and redaction, quoted for a shell. Advice repeats them, because a recording made
   /// without them could contain secrets.
   package var secrecyOptions: [String] = []

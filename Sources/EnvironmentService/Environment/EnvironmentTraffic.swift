@@ -19,6 +19,7 @@ package struct SnapshotVersion: Sendable, Equatable {
   let togglesRead: Int
   let unmatched: Int
   let failures: Int
+  let lost: Int
 }
 
 extension Environment {
@@ -43,7 +44,8 @@ extension Environment.State {
   var version: SnapshotVersion {
     SnapshotVersion(
       revision: live.state.revision, strings: ledger.version, togglesRead: togglesRead.count,
-      unmatched: unmatched.count, failures: failures.count)
+      unmatched: unmatched.count, failures: failures.count,
+      lost: upstreamFailures.count + brokenOff.count)
   }
 }
 

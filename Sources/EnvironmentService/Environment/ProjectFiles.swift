@@ -19,7 +19,7 @@ extension ProjectFile {
 }
 
 extension CassetteLocation {
-  /// Rules used to be read from files beside the cassette. One that is still there would silently mean nothing.
+  /// Rejects rule files beside the cassette, which earlier versions read and which would now be ignored.
   ///
   /// - Throws: a ``CodedError`` that names the first such file and says where its content belongs.
   package func checkForSideFiles() throws(CodedError) {

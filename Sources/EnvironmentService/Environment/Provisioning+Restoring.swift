@@ -42,7 +42,10 @@ extension Provisioning {
       state.togglesRead = progress.togglesRead
       state.failures = progress.failures
       state.keptAsSent = progress.keptAsSent ?? []
+      state.echoWarnings.lines = progress.unechoed ?? []
+      state.redacted = progress.redacted ?? []
       state.upstreamFailures = progress.upstreamFailures ?? []
+      state.brokenOff = progress.brokenOff ?? []
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       var replay: Replay?
       if let stored, let location = specification.cassette {

@@ -6,7 +6,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 
-/// From what a test asks for to what stands fast: mode, cassette, backends, time, seed.
+/// Decides what an environment's specification leaves open: mode, cassette, upstreams, clock and seed.
 package enum Provisioning {
   static func plan(
     _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
@@ -20,9 +20,10 @@ package enum Provisioning {
     var notes: [String] = []
     var former: [CassetteHeader.Upstream] = []
     if let location = specification.cassette {
+      try location.check()
       try CassetteReader.checkIsFile(location)
       try location.checkForSideFiles()
-      // Before the cassette is read: what a killed extension has left belongs to it.
+      // Before the cassette is read, because what a killed extension recorded belongs to it.
       if mode == .extend, let note = try UnfinishedRecording.takeUp(location, before: .extend) { notes.append(note) }
       if mode == .replay, !location.exists { throw specification.missing(location) }
       if mode.replays, location.exists {
@@ -43,6 +44,11 @@ package enum Provisioning {
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
     notes += rules.notes(for: upstreams)
+    if mode == .mock, !upstreams.isEmpty {
+      notes.append(
+        "mode mock answers from stubs, and there are none, so every request gets status 501; "
+          + "to answer from a recording, use mode once")
+    }
     let clock = try clock(specification, mode: mode, recorded: recorded)
     let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
     let (shifter, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
@@ -70,7 +76,7 @@ package enum Provisioning {
     var recorder: CassetteRecorder?
     if mode.mayRecord, let location = specification.cassette {
       notes += state.redactor.unseen.map {
-        "the credential \($0) is too short to be found in a recording; name where it is, in redaction"
+        "the credential \($0) is too short to be found in a recording; name the places where it occurs in redaction"
       }
       let header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,
@@ -84,12 +90,13 @@ package enum Provisioning {
       recorder: recorder, state: state)
   }
 
-  /// `once` becomes what it means here and now; a mode without what it needs is refused.
+  /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.
   private static func resolve(_ specification: EnvironmentSpecification) throws(CodedError) -> Mode {
     guard specification.mode.needsCassette else { return specification.mode }
     guard let location = specification.cassette else {
-      throw CodedError(
-        .usage, "mode \(specification.mode.rawValue) needs a cassette; name it with \(specification.cassetteAdvice)")
+      let what =
+        specification.mode == .once ? "no cassette is given" : "mode \(specification.mode.rawValue) needs a cassette"
+      throw CodedError(.usage, "\(what); name it with \(specification.cassetteAdvice)")
     }
     guard specification.mode == .once else { return specification.mode }
     if location.exists { return .replay }
@@ -105,14 +112,21 @@ package enum Provisioning {
     if upstreams.isEmpty { upstreams = former }
     if upstreams.isEmpty, mode.mayReachNetwork {
       let isFirst = specification.mode == .once && mode == .record
-      let what = isFirst ? "there is no cassette yet, so this run would record; that" : "mode \(mode.rawValue)"
-      throw CodedError(.noUpstream, "\(what) needs a backend to reach; name it with \(specification.upstreamAdvice())")
+      let cassette = specification.cassette.map { " \($0.har)" } ?? ""
+      let what =
+        isFirst ? "there is no cassette\(cassette) yet, so this run would record, which" : "mode \(mode.rawValue)"
+      let advice = "add one with \(specification.upstreamAdvice())"
+      throw CodedError(
+        .noUpstream,
+        "\(what) needs an upstream; \(advice)" + (isFirst ? ", or use mode mock if no backend is needed" : ""))
     }
     try check(upstreams)
     return upstreams
   }
 
-  /// - Throws: a ``CodedError`` of kind `usage` where two upstreams cannot be told apart.
+  /// Checks that upstreams have distinct names, and distinct variables.
+  ///
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first two that do not.
   package static func check(_ upstreams: [CassetteHeader.Upstream]) throws(CodedError) {
     for (index, upstream) in upstreams.enumerated() {
       if let other = upstreams[..<index].first(where: { $0.name == upstream.name }) {
@@ -133,50 +147,50 @@ package enum Provisioning {
   private static func clock(
     _ specification: EnvironmentSpecification, mode: Mode, recorded: CassetteHeader?
   ) throws(CodedError) -> LaunchContract.Clock {
-    let wish = specification.clock
-    // Milliseconds, as times are written, so that the app gets exactly the same time now and in replay.
+    let requested = specification.clock
+    // Rounded down to milliseconds, in which times are stored, so that a replay shows exactly the same time.
     let now = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 * 1000).rounded(.down) / 1000)
-    // Who wants dates moved has a clock that runs; to an instant that was given they move as well.
-    let runs = mode == .proxy || (mode == .replay && specification.shift != nil && wish.start == nil)
-    let name = wish.kind ?? (runs ? "system" : "frozen")
+    // Moving dates needs a running clock, unless a start time is given for them to move to.
+    let runs = mode == .proxy || (mode == .replay && specification.shift != nil && requested.start == nil)
+    let name = requested.kind ?? (runs ? "system" : "frozen")
     guard let kind = LaunchContract.Clock.Kind(rawValue: name) else {
       throw CodedError(
-        .usage, "'\(name)' is no kind of clock; choose system, frozen, ticking, scaled:RATE or manual")
+        .usage, "'\(name)' is not a kind of clock; choose system, frozen, ticking, scaled:RATE or manual")
     }
     var clock = LaunchContract.Clock(kind: kind)
     if kind != .system {
       clock.start =
-        wish.start.map { RFC3339.format($0) } ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
+        requested.start.map { RFC3339.format($0) } ?? (mode.replays ? recorded?.recordedAt : nil) ?? RFC3339.format(now)
       guard let start = clock.start, RFC3339.parse(start) != nil else {
         throw CodedError(
           .broken,
-          "the recording date '\(clock.start ?? "")' is not an RFC 3339 instant; "
+          "the recording date '\(clock.start ?? "")' is not an RFC 3339 time; "
             + "give one with \(specification.startAdvice)"
         )
       }
-    } else if wish.start != nil {
+    } else if requested.start != nil {
       throw CodedError(
         .usage, "a system clock shows the machine's time; \(specification.startAdvice) needs another kind of clock")
     }
     try specification.checkRate()
-    clock.rate = wish.rate
-    clock.timeZone = wish.timeZone ?? (mode.replays ? recorded?.timeZone : nil) ?? machineTimeZone
-    clock.locale = wish.locale ?? (mode.replays ? recorded?.locale : nil) ?? machineLocale
+    clock.rate = requested.rate
+    clock.timeZone = requested.timeZone ?? (mode.replays ? recorded?.timeZone : nil) ?? machineTimeZone
+    clock.locale = requested.locale ?? (mode.replays ? recorded?.locale : nil) ?? machineLocale
     if let zone = clock.timeZone, TimeZone(identifier: zone) == nil {
-      throw CodedError(.usage, "'\(zone)' is no time zone; give an IANA name such as Europe/London")
+      throw CodedError(.usage, "'\(zone)' is not a time zone; give an IANA name such as Europe/London")
     }
     clock.provisioned = RFC3339.format(now)
     return clock
   }
 
-  /// 96 random bits: as unguessable as a seed needs to be, short enough to read aloud.
+  /// 96 random bits: enough to be unique, and short enough to copy by hand.
   private static func randomSeed() -> String { randomHexadecimal(bytes: 12) }
 
   /// 256 random bits.
   private static func randomToken() -> String { randomHexadecimal(bytes: 32) }
 
   private static func randomHexadecimal(bytes: Int) -> String {
-    // By words: the system is asked for each number.
+    // 64 bits at a time, because each number is a system call.
     var generator = SystemRandomNumberGenerator()
     var digits = ""
     while digits.utf8.count < bytes * 2 {
@@ -191,17 +205,18 @@ package enum Provisioning {
 }
 
 extension Cassette {
-  /// The backends that the cassette itself names; in a HAR of another tool each origin under its own authority.
+  /// The upstreams that the cassette names. A HAR of another tool names none, so each origin is an upstream named after
+  /// its authority.
   var knownUpstreams: [CassetteHeader.Upstream] {
     header.upstreams.isEmpty ? Self.upstreams(of: interactions) : header.upstreams
   }
 
-  /// The backends of interactions: those that have a name, then each other origin under its own authority.
+  /// The upstreams of interactions: those already named, then each other origin, named after its authority.
   ///
   /// - Parameters:
-  ///   - interactions: in any order; the URL's origin counts.
-  ///   - named: those whose names are known.
-  /// - Returns: first the named ones, in their order.
+  ///   - interactions: the interactions, in any order.
+  ///   - named: the upstreams whose names are known.
+  /// - Returns: the named upstreams in their order, then the others.
   package static func upstreams(
     of interactions: [Interaction], besides named: [CassetteHeader.Upstream] = []
   ) -> [CassetteHeader.Upstream] {
@@ -210,7 +225,7 @@ extension Cassette {
     return named
       + interactions.compactMap { interaction in
         guard let origin = RecordedURL(interaction.request.url).origin, seen.insert(origin).inserted else { return nil }
-        // These names were not chosen by a user: if two would share a variable, the later one gets a number.
+        // No user chose these names, so if two would share a variable, the later one gets a number.
         var name = origin.authority
         var number = 2
         while !variables.insert(Environment.variableName(name)).inserted {
@@ -228,9 +243,9 @@ extension MatchingRules {
     let names = upstreams.map(\.name)
     return rules.enumerated().compactMap { index, rule in
       guard !rule.isShared, let name = rule.upstream, !names.contains(name) else { return nil }
-      let near = EditDistance.nearest(to: name, among: names).first.map { "; did you mean '\($0)'?" } ?? ""
+      let near = EditDistance.likely(name, among: names).map { "; did you mean '\($0)'?" } ?? ""
       let number = rules[...index].count { $0.source == nil }
-      return "\(rule.source ?? "rule \(number)") is for the upstream '\(name)', which is not here" + near
+      return "\(rule.source ?? "rule \(number)") names the upstream '\(name)', which does not exist" + near
     }
   }
 }

@@ -157,7 +157,7 @@ struct StringLedger: Sendable {
       return "the recording has \(entries.count) for this key, ordinals from 0"
     }
     let keys = EditDistance.nearest(to: key, among: stored.entries.keys)
-    guard !keys.isEmpty else { return "the string store is empty; record again" }
+    guard !keys.isEmpty else { return "the string store is empty; re-record" }
     return "the nearest keys are " + keys.map { "'\($0)'" }.joined(separator: ", ")
   }
 }

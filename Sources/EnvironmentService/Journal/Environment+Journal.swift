@@ -45,18 +45,19 @@ extension Environment {
   ///   - url: the request's URL.
   ///   - text: more details.
   ///   - unmatched: the report's entry for a request that nothing answered.
-  ///   - isUpstreamFailure: whether an upstream did not answer, or not completely.
+  ///   - isLost: whether the response did not arrive completely, because the upstream failed or, if the kind is `left`,
+  ///     because the app disconnected.
   func note(
     _ kind: Journal.Kind, status: Int, method: String, url: String, text: String? = nil,
-    unmatched: Report.Unmatched? = nil, isUpstreamFailure: Bool = false
+    unmatched: Report.Unmatched? = nil, isLost: Bool = false
   ) {
-    // Before the lock is taken: patterns may take their time.
-    let detail = Journal.Detail(
-      method: redactor.redact(method), url: redactor.redactURL(url), text: text.map(redactor.redact))
+    var detail = Journal.Detail(method: method, url: url, text: text)
+    // Before the lock is taken: patterns may take their time. Most other entries are never read.
+    if specification.journalFile != nil || isLost { detail = detail.redacted(by: redactor) }
     state.withLock { state in
       state.note(kind, status: status, detail, replay: replay)
       if let unmatched { state.addUnmatched(unmatched) }
-      if isUpstreamFailure { state.addUpstreamFailure(detail) }
+      if isLost { state.addLost(kind, detail) }
     }
     news.added(self)
   }
@@ -77,17 +78,18 @@ extension Environment.State {
     self.unmatched.append(redacted)
   }
 
-  mutating func addUpstreamFailure(_ detail: Journal.Detail) {
-    let failure = Report.UpstreamFailure(
+  mutating func addLost(_ kind: Journal.Kind, _ detail: Journal.Detail) {
+    let list = kind == .left ? \Self.brokenOff : \Self.upstreamFailures
+    let failure = Report.FailedRequest(
       method: String(detail.method.prefix(100)), url: String(detail.url.prefix(2000)),
       cause: String((detail.text ?? "no response").prefix(1000)))
-    let known = upstreamFailures.firstIndex {
+    let known = self[keyPath: list].firstIndex {
       $0.method == failure.method && $0.url == failure.url && $0.cause == failure.cause
     }
     if let known {
-      upstreamFailures[known].count += 1
-    } else if upstreamFailures.count < 100 {
-      upstreamFailures.append(failure)
+      self[keyPath: list][known].count += 1
+    } else if self[keyPath: list].count < 100 {
+      self[keyPath: list].append(failure)
     }
   }
 

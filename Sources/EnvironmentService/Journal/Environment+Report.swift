@@ -13,7 +13,9 @@ extension Environment {
     let (journal, unmatched, ledger, togglesRead, failed, playback, current, redactor) = state.withLock {
       ($0.journal, $0.unmatched, $0.ledger, $0.togglesRead, $0.failures, $0.playback, $0.live.state, $0.redactor)
     }
-    let (messages, upstreamFailures) = state.withLock { ($0.unmatchedMessages, $0.upstreamFailures) }
+    let (messages, upstreamFailures, brokenOff) = state.withLock {
+      ($0.unmatchedMessages, $0.upstreamFailures, $0.brokenOff)
+    }
     let mode = current.mode
     var requests = Report.Requests()
     requests.replayed = journal.count(.replayed)
@@ -38,13 +40,15 @@ extension Environment {
     let allowsFailures = specification.policies?.allowsUpstreamFailures == true && mode.mayReachNetwork
     let held =
       ledger.missing.isEmpty
-      && (allowsFailures || (requests.unmatched == 0 && (recorder == nil || upstreamFailures.isEmpty)))
+      && (allowsFailures
+        || (requests.unmatched == 0 && (recorder == nil || (upstreamFailures.isEmpty && brokenOff.isEmpty))))
     return Report(
       environment: .init(id: id, name: specification.name), mode: mode.rawValue,
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
       clock: .init(kind: current.clock.kind.rawValue, start: clock.start, now: RFC3339.format(current.timeline.now)),
       requests: requests, unmatched: unmatched, unused: unused,
-      upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures, interactions: replay?.interactions.count,
+      upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures,
+      brokenOff: brokenOff.isEmpty ? nil : brokenOff, interactions: replay?.interactions.count,
       ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
@@ -53,16 +57,29 @@ extension Environment {
         read: togglesRead.mapValues { $0.redacted(redactor) },
         unread: current.toggleNames.filter { togglesRead[$0] == nil }.sorted()),
       durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures,
-      keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent }, recording: recording(),
-      advice: mode != .mock && unmatched.contains { $0.refusal == nil } ? redactor.redact(recordAdvice) : nil,
+      keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent },
+      unechoed: state.withLock { $0.echoWarnings.lines.isEmpty ? nil : $0.echoWarnings.lines },
+      redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
+      advice: mode != .mock && unmatched.contains { $0.refusal == nil && $0.fix?.isRecordable ?? true }
+        ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty)
+  }
+
+  /// How to save the recording of a program that succeeded, if only responses are missing.
+  private func permission() -> String? {
+    let lacksResponses = state.withLock { !$0.upstreamFailures.isEmpty || !$0.brokenOff.isEmpty }
+    guard lacksResponses, shutdown.withLock({ $0.hasSucceeded }),
+      specification.policies?.allowsUpstreamFailures != true
+    else { return nil }
+    return specification.upstreamFailuresAdvice
   }
 
   /// What happened to the recording; nil if there is none, or it has not ended yet.
   private func recording() -> Report.Recording? {
     switch shutdown.withLock({ $0.outcome }) {
     case .success(let outcome?) where outcome.isWritten && outcome.aside != nil:
-      Report.Recording(outcome: .aside, interactions: outcome.interactions, file: outcome.aside?.har)
+      Report.Recording(
+        outcome: .aside, interactions: outcome.interactions, file: outcome.aside?.har, permission: permission())
     case .success(let outcome?) where outcome.isWritten:
       Report.Recording(outcome: .written, interactions: outcome.interactions)
     case .success(.some):
@@ -86,7 +103,7 @@ extension Report {
       + "avoid nested repetitions such as (a+)+"
   }
 
-  /// Whether the report is ok, apart from unused interactions.
+  /// Whether the report is ok except for unused interactions.
   var heldButForUnused: Bool {
     ok || (requests.unmatched == 0 && strings.missing.isEmpty && failures == [Self.unusedFailure(unused.count)])
   }
@@ -100,7 +117,7 @@ extension Report.Unmatched {
         .init(
           index: $0.index, method: $0.method, url: redactor.redactURL($0.url),
           differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
-      }, refusal: refusal.map(redactor.redact))
+      }, fix: fix.map { $0.redacted(redactor) }, refusal: refusal.map(redactor.redact))
   }
 
   /// The approximate size in memory, in bytes.
@@ -109,6 +126,22 @@ extension Report.Unmatched {
       (nearest.differences + (nearest.rules ?? [])).reduce(size + 100 + nearest.url.utf8.count) {
         $0 + 16 + $1.utf8.count
       }
-    }
+    } + (fix?.size ?? 0)
+  }
+}
+
+extension Report.Fix {
+  fileprivate func redacted(_ redactor: Redactor) -> Self {
+    var fix = self
+    fix.advice = redactor.redact(advice)
+    for index in causes.indices { fix.causes[index].location = redactor.redact(causes[index].location) }
+    // A rule with a mark in place of its text would not match.
+    if let setting, setting.redacted(redactor) != setting { (fix.rule, fix.redaction) = (nil, nil) }
+    return fix
+  }
+
+  /// The approximate size in memory, in bytes.
+  fileprivate var size: Int {
+    causes.reduce(200 + advice.utf8.count + (setting?.encoded().count ?? 0)) { $0 + 50 + $1.location.utf8.count }
   }
 }

@@ -34,7 +34,7 @@ struct Journal: Sendable {
     }
   }
 
-  /// The texts of an entry that are not in the cassette.
+  /// The texts of an entry that are not in the cassette. They are redacted when the entry is read, or before.
   final class Detail: Sendable {
     let method: String
     let url: String
@@ -44,6 +44,10 @@ struct Journal: Sendable {
       self.method = method
       self.url = url
       self.text = text
+    }
+
+    func redacted(by redactor: Redactor) -> Detail {
+      Detail(method: redactor.redact(method), url: redactor.redactURL(url), text: text.map(redactor.redact))
     }
 
     /// The approximate size in memory, in bytes.
@@ -131,11 +135,13 @@ extension Journal.Entry {
     let request = replay.flatMap { replay in
       interaction >= 0 ? replay.interactions[Int(interaction)].request : nil
     }
+    // A recorded URL may be older than the rule for its secret.
+    let detail =
+      detail?.redacted(by: redactor)
+      ?? Journal.Detail(method: request?.method ?? "", url: request.map { redactor.redactURL($0.url) } ?? "")
     return JournalPage.Entry(
-      number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name,
-      method: detail?.method ?? request?.method ?? "",
-      // New requests are already redacted. A recorded URL may be older than the rule for its secret.
-      url: detail?.url ?? request.map { redactor.redactURL($0.url) } ?? "",
-      status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil, detail: detail?.text)
+      number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name, method: detail.method,
+      url: detail.url, status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil,
+      detail: detail.text)
   }
 }

@@ -14,19 +14,19 @@ final class JournalNews: Sendable {
 
   private struct State {
     /// Whether a delivery is scheduled.
-    var isAbout = false
+    var isScheduled = false
     /// The number of the last delivered entry.
-    var told: Int
+    var delivered: Int
     /// Whether no more entries will come.
     var isOver = false
-    /// The number of the last entry, as far as those who wait have to know.
+    /// The number of the last entry that waiting clients have been notified of.
     var last = 0
   }
 
   private let noted: (@Sendable ([JournalPage.Entry]) -> Void)?
   private let state: Monitor<State>
   /// Held during a delivery, so that entries are delivered in order.
-  private let telling = NSLock()
+  private let delivering = NSLock()
   private let isWanted: Atomic<Bool>
 
   /// - Parameters:
@@ -34,7 +34,7 @@ final class JournalNews: Sendable {
   ///   - last: the number of the last entry that need not be delivered.
   init(_ noted: (@Sendable ([JournalPage.Entry]) -> Void)?, after last: Int) {
     self.noted = noted
-    state = Monitor(State(told: last))
+    state = Monitor(State(delivered: last))
     isWanted = Atomic(noted != nil)
   }
 
@@ -42,37 +42,41 @@ final class JournalNews: Sendable {
   @inline(__always)
   func added(_ environment: Environment) {
     guard isWanted.load(ordering: .relaxed) else { return }
-    look(environment)
+    schedule(environment)
   }
 
-  private func look(_ environment: Environment) {
+  private func schedule(_ environment: Environment) {
     let last = environment.state.withLock { $0.journal.last }
-    let (mustTell, isFirst) = state.withLock { state in
-      defer { state.isAbout = true }
-      return (noted != nil && last - state.told > Self.backlog, !state.isAbout)
+    let (mustDeliver, isFirst) = state.withLock { state in
+      defer { state.isScheduled = true }
+      return (noted != nil && last - state.delivered > Self.backlog, !state.isScheduled)
     }
-    if mustTell { tell(environment) } else if isFirst { DispatchQueue.global().async { self.tell(environment) } }
+    if mustDeliver {
+      deliver(environment)
+    } else if isFirst {
+      DispatchQueue.global().async { self.deliver(environment) }
+    }
   }
 
   /// Delivers all undelivered entries now.
-  func tell(_ environment: Environment) {
-    telling.withLock {
-      let told = state.withLock { state in
-        state.isAbout = false
-        return state.told
+  func deliver(_ environment: Environment) {
+    delivering.withLock {
+      let delivered = state.withLock { state in
+        state.isScheduled = false
+        return state.delivered
       }
       guard let noted else { return }
-      let entries = environment.entries(after: told, limit: .max)
+      let entries = environment.entries(after: delivered, limit: .max)
       guard let last = entries.last?.number else { return }
       noted(entries)
-      state.withLock { $0.told = last }
+      state.withLock { $0.delivered = last }
     }
     announce(environment)
   }
 
   /// Delivers the last entries after the environment has ended, and ends all waits.
   func finish(_ environment: Environment) {
-    tell(environment)
+    deliver(environment)
     state.withLock { $0.isOver = true }
   }
 
@@ -84,7 +88,7 @@ final class JournalNews: Sendable {
   /// - Throws: `CancellationError` when the task is cancelled.
   func wait(after number: Int, until deadline: ContinuousClock.Instant, _ environment: Environment) async throws {
     isWanted.store(true, ordering: .relaxed)
-    // Read after that: an entry added before is seen here, and one added later is announced.
+    // Read the last entry only now: an earlier entry is found here, and a later one is announced.
     announce(environment)
     try await state.wait(until: deadline) { $0.isOver || $0.last > number }
   }

@@ -31,7 +31,7 @@ struct OFREP: Sendable {
     }
   }
 
-  /// In bytes. Contexts are small.
+  /// The maximum size of a body in bytes. Contexts are small.
   private static let bodyLimit = 1 << 20
 
   let environment: Environment
@@ -39,7 +39,7 @@ struct OFREP: Sendable {
   func respond(to request: Request, flags: Flags) async throws -> Response {
     guard request.method == "POST" else {
       throw Problem(
-        status: 405, title: "Only POST works here", detail: "OFREP evaluates flags by POST", headers: ["Allow": "POST"])
+        status: 405, title: "Method not allowed", detail: "OFREP evaluates flags by POST", headers: ["Allow": "POST"])
     }
     // A content type that a page can send without a preflight request (a form, plain text) is refused.
     let types = request.headers.all("Content-Type").map { $0.prefix { $0 != ";" && $0 != " " }.lowercased() }

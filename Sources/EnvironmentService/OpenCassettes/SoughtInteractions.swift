@@ -23,9 +23,10 @@ struct SoughtInteractions {
     interactions = cassette.cassette.interactions
     location = cassette.location
     self.redactor = redactor
-    guard redactor.changesRequests || cassette.hasCodedRequests || byRules else { return }
+    let isDefault = !redactor.changesRequests && !cassette.hasCodedRequests && !byRules
     for index in interactions.indices {
       let recorded = interactions[index].request
+      if isDefault, !redactor.mayChange(recorded) { continue }
       let url = redactor.redactURL(recorded.url)
       if url != recorded.url { change { $0[index].request.url = url } }
       if byRules {
@@ -95,7 +96,7 @@ struct SoughtInteractions {
     // It was recorded as it was sent, and is matched that way.
     guard !redactor.isTooLarge else { return false }
     if let after { rest.withUnsafeBytes { after.update($0) } }
-    return redactor.hasFound || before?.finish() != after?.finish()
+    return !redactor.found.isEmpty || before?.finish() != after?.finish()
   }
 
   private mutating func change(_ body: (inout [Interaction]) -> Void) {

@@ -13,10 +13,10 @@ import HTTPMessages
 /// Collects a body while it passes: up to 256 KiB in memory, a larger one in a file named after its contents. Secrets
 /// are redacted before they reach the file.
 ///
-/// A body with content codings is kept decoded. While it may still turn out to decode to too much, the body as sent is
-/// kept too, in an unnamed file; in that case it is recorded as sent.
+/// A body with content codings is kept decoded. Until it is complete, the body as sent is kept too, in an unnamed file:
+/// if decoding exceeds the limit, the body is recorded as sent.
 final class BodySpool: Sendable {
-  /// Larger bodies, in bytes, go to their own files (INTERFACE: 256 KiB).
+  /// The maximum size in bytes of a body in the HAR. A larger one goes to its own file.
   static let inlineLimit = 256 * 1024
 
   private static let incoming = ".incoming-"
@@ -25,8 +25,10 @@ final class BodySpool: Sendable {
     var redactor: BodyRedactor?
     var bytes: [UInt8] = []
     var file: Spilled?
-    var clock: BodyClock?
-    /// The body as it was sent, as long as it may have to be recorded that way.
+    var meter: PartMeter?
+    /// When ``meter`` was started.
+    var started = ContinuousClock.now
+    /// The body as sent, while it may still have to be recorded that way.
     var sent: UploadStore?
     var isTooLarge = false
   }
@@ -56,19 +58,34 @@ final class BodySpool: Sendable {
   deinit { discard() }
 
   /// Starts to measure when its bytes arrive.
+  ///
+  /// - Parameter kind: the stream's kind; nil for any other body.
   func measure(_ kind: StreamKind?) {
-    state.withLock { $0.clock = BodyClock(kind) }
+    state.withLock { state in
+      state.meter = PartMeter(kind)
+      state.started = .now
+    }
   }
 
-  /// When its parts arrived; empty if that was not measured, or does not matter.
-  var parts: [BodyPart] { state.withLock { $0.clock?.parts ?? [] } }
+  /// When its parts arrived; empty if that was not measured, or does not matter. Times are those of the received parts,
+  /// lengths those of the redacted ones.
+  ///
+  /// - Parameter content: the finished body.
+  /// - Returns: the parts.
+  /// - Throws: a ``CodedError`` if the body cannot be read.
+  func parts(of content: RecordedBody) throws -> [BodyPart] {
+    guard let meter = state.withLock({ $0.meter }) else { return [] }
+    guard !redacted.isEmpty else { return meter.parts }
+    var bytes = try RecordedBytes(content, in: location)
+    return try meter.parts { try bytes.next(65_536) }
+  }
 
   /// Adds bytes.
   ///
   /// - Parameters:
   ///   - chunk: the next bytes, decoded unless the redactor decodes them.
   ///   - sent: the same bytes as they were sent, if `chunk` is already decoded.
-  ///   - isTooLarge: whether the body decodes to too much, so that `chunk` is incomplete.
+  ///   - isTooLarge: whether the body decodes to more than the limit, so that `chunk` is incomplete.
   /// - Throws: a ``CodedError`` if they cannot be written.
   func append(_ chunk: [UInt8], sent: [UInt8]? = nil, isTooLarge: Bool = false) throws {
     try state.withLock { state in
@@ -77,27 +94,26 @@ final class BodySpool: Sendable {
       }
       guard !state.isTooLarge else { return }
       // Measure before redacting, since the redactor may hold bytes back until it has seen more.
-      state.clock?.take(chunk)
+      state.meter?.add(chunk, at: Int(state.started.duration(to: .now) / .milliseconds(1)))
       let clean = state.redactor?.push(chunk) ?? chunk
       guard !isTooLarge, state.redactor?.isTooLarge != true else { return giveUp(&state) }
       try keep(clean, &state)
     }
   }
 
-  /// Discards what has been decoded: the body is recorded as it was sent.
+  /// Discards what has been decoded, because the body is recorded as sent.
   private func giveUp(_ state: inout State) {
     state.isTooLarge = true
     state.redactor = nil
-    state.clock = nil
+    state.meter = nil
     state.bytes = []
     drop(state.file.take())
   }
 
-  /// Whether the body decodes to too much, and is recorded as it was sent.
+  /// Whether the body decodes to more than the limit, and is recorded as sent.
   var isTooLarge: Bool { state.withLock { $0.isTooLarge } }
 
   private func keep(_ chunk: [UInt8], _ state: inout State) throws {
-    state.clock?.keep(chunk)
     guard state.file == nil else { return try spill(chunk, to: &state.file) }
     state.bytes += chunk
     guard state.bytes.count > Self.inlineLimit else { return }
@@ -109,8 +125,8 @@ final class BodySpool: Sendable {
     try spill(bytes, to: &state.file)
   }
 
-  /// Whether anything was redacted, once the body is finished.
-  var hasRedacted: Bool { state.withLock { $0.redactor?.hasFound ?? false } }
+  /// What was redacted, once the body is finished.
+  var redacted: FoundFields { state.withLock { $0.redactor?.found ?? FoundFields() } }
 
   /// Returns the complete body. A file then has its final name and is written, but not yet synchronized.
   func finish(mediaType: String?) throws -> RecordedBody {

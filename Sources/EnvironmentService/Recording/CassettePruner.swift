@@ -63,10 +63,12 @@ package enum CassettePruner {
   /// - Parameters:
   ///   - indices: indices of interactions, as `diorama cassette show` counts them.
   ///   - location: the cassette's location.
-  /// - Returns: how many interactions are left.
+  /// - Returns: how many interactions are left, and where the cassette was kept as it was.
   /// - Throws: a ``CodedError`` if the cassette is being recorded, was written by another tool, or cannot be
   ///   read or written. It is unchanged then.
-  package static func remove(_ indices: [Int], from location: CassetteLocation) throws(CodedError) -> Int {
+  package static func remove(
+    _ indices: [Int], from location: CassetteLocation
+  ) throws(CodedError) -> (left: Int, previous: CassetteLocation) {
     guard try PartialLock.existing(location) == nil else {
       throw CodedError(
         .cannotWrite,
@@ -85,8 +87,10 @@ package enum CassettePruner {
     for (index, interaction) in stored.cassette.interactions.enumerated() where !removed.contains(index) {
       interactions.append(interaction)
     }
+    let previous = location.beside("previous")
+    try CassetteSealer.copy(location, to: previous)
     try CassetteSealer.rewrite(location, header: stored.cassette.header, interactions: interactions)
-    return interactions.count
+    return (interactions.count, previous)
   }
 }
 

@@ -22,8 +22,8 @@ package enum CassetteReader {
   /// - Throws: a ``CodedError``: `noCassette` if there is no HAR, `broken` if a file is corrupt or the two do
   ///   not belong together, `inputOutput` if reading fails.
   package static func read(_ location: CassetteLocation) throws(CodedError) -> StoredCassette {
-    guard location.exists else { throw missing(location) }
     try checkIsFile(location)
+    guard location.exists else { throw missing(location) }
     let cassette: Cassette
     do {
       cassette = try readHAR(location.har)
@@ -105,13 +105,13 @@ package enum CassetteReader {
   static func missing(
     _ location: CassetteLocation, because reason: String = "", advice record: String? = nil
   ) -> CodedError {
-    let partial = try? PartialFile(of: location)
-    let isUnfinished = partial.map { !$0.places.isEmpty || !$0.strings.isEmpty } ?? false
-    let advice =
-      isUnfinished
-      ? "there is an unfinished recording; recover it with: diorama cassette check --recover \(location)"
-      : "record it with "
-        + (record ?? "diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND")
+    let unfinished = (try? CassetteSealer.unfinished(location)).flatMap { $0.isRunning || !$0.isEmpty ? $0 : nil }
+    let failed = location.recoverable.first.map {
+      "\($0.har) has the recording of a failed run; make it the cassette with: "
+        + "diorama cassette check --recover \(location); or re-record with "
+    }
+    let command = record ?? "diorama run --mode record --cassette \(location) --upstream NAME=URL -- COMMAND"
+    let advice = unfinished?.text(location) ?? "\(failed ?? "record it with ")\(command)"
     return CodedError(.noCassette, "there is no cassette \(location.har)\(reason); \(advice)")
   }
 

@@ -20,23 +20,45 @@ package enum CassetteRecovery {
   /// - Returns: the outcome; nil if there is nothing to recover.
   /// - Throws: a ``CodedError`` if the recording is still running, or files cannot be read or written.
   package static func recover(_ location: CassetteLocation) throws(CodedError) -> CassetteSealer.Outcome? {
+    var previous: CassetteLocation?
     guard let lock = try PartialLock.existing(location) else {
-      if let failed = location.failed { return try take(failed, as: location) }
+      if let newest = location.recoverable.first { return try take(newest, as: location) }
       try removeStrayBodies(location)
       return nil
     }
     if let partial = try PartialFile(of: location) {
-      let isEmpty = partial.places.isEmpty && partial.strings.isEmpty
-      if isEmpty, !location.exists {
+      if partial.isEmpty {
         // A recording that was killed before it had anything becomes no cassette.
         unlink(location.partial)
+        if let newest = location.recoverable.first { return try take(newest, as: location) }
         return nil
       }
-      if partial.purpose == .record, location.exists, !partial.isSealed(as: location), !isEmpty {
-        try CassetteSealer.copy(location, to: location.beside("previous"))
+      if partial.purpose == .record, location.exists, !partial.isSealed(as: location) {
+        previous = try keep(location)
       }
     }
-    return try CassetteSealer.seal(lock)
+    var outcome = try CassetteSealer.seal(lock)
+    outcome?.previous = previous
+    return outcome
+  }
+
+  /// Completes the end of a recording whose process was killed meanwhile.
+  ///
+  /// - Parameters:
+  ///   - location: the cassette.
+  ///   - aside: whether to save the recording as `NAME.failed`.
+  /// - Returns: the outcome; nil if nothing was recorded, or it was saved before.
+  /// - Throws: a ``CodedError`` if another process records the cassette, or files cannot be read or written.
+  package static func complete(
+    _ location: CassetteLocation, aside: Bool
+  ) throws(CodedError) -> CassetteSealer.Outcome? {
+    guard let lock = try PartialLock.existing(location) else { return nil }
+    guard let partial = try PartialFile(of: location), !partial.isEmpty else {
+      unlink(location.partial)
+      return nil
+    }
+    guard aside else { return try CassetteSealer.seal(lock) }
+    return try CassetteSealer.seal(lock, as: location.failed ?? location.beside("failed"), isOfFailedRun: true)
   }
 
   private static func take(
@@ -46,11 +68,19 @@ package enum CassetteRecovery {
     let lock = try PartialLock.making(location)
     defer { unlink(lock.location.partial) }
     let stored = try CassetteReader.read(failed)
-    if location.exists { try CassetteSealer.copy(location, to: location.beside("previous")) }
+    let previous = location.exists ? try keep(location) : nil
     try CassetteSealer.copy(failed, to: location)
     CassetteSealer.remove(failed)
     let count = stored.cassette.interactions.count
-    return CassetteSealer.Outcome(interactions: count, added: count, strings: 0, isWritten: true)
+    return CassetteSealer.Outcome(
+      interactions: count, added: count, strings: 0, isWritten: true, previous: previous)
+  }
+
+  /// Keeps a cassette that is about to be replaced.
+  private static func keep(_ location: CassetteLocation) throws(CodedError) -> CassetteLocation {
+    let previous = location.beside("previous")
+    try CassetteSealer.copy(location, to: previous)
+    return previous
   }
 
   /// Removes bodies that no interaction has, such as those that a killed `prune` leaves.
@@ -71,6 +101,10 @@ package enum CassetteVerifier {
     package var strings: Int
     /// Entries of the HAR that are not interactions, one line each.
     package var skipped: [String]
+    /// Entries whose body was not saved and replays as empty, one line each.
+    package var incomplete: [String]
+    /// Responses whose body is recorded in part: up to where the app left it or the upstream disconnected, one line each.
+    package var cut: [String]
     /// How many body files belong to no interaction; 0 while an unfinished recording may use them.
     package var strayBodies: Int
   }
@@ -103,6 +137,11 @@ package enum CassetteVerifier {
     let isRecorded = access(location.partial, F_OK) == 0
     return Contents(
       interactions: stored.cassette.interactions.count, strings: strings, skipped: stored.cassette.skipped,
+      incomplete: stored.cassette.incomplete,
+      cut: stored.cassette.interactions.enumerated().compactMap { index, interaction in
+        interaction.response.end == .whole
+          ? nil : "interaction \(index): \(interaction.request.method) \(interaction.request.url)"
+      },
       strayBodies: isRecorded ? 0 : CassetteSealer.strayBodies(of: stored.cassette, in: location).count)
   }
 }

@@ -27,6 +27,8 @@ package enum CassetteSealer {
     package var isWritten: Bool
     /// Where it was saved, if not as the cassette.
     package var aside: CassetteLocation?
+    /// Where a recovery kept the cassette that it replaced.
+    package var previous: CassetteLocation?
   }
 
   /// Saves a partial file as a cassette.
@@ -243,9 +245,27 @@ package enum CassetteSealer {
     return interaction
   }
 
-  /// How many interactions an unfinished recording has; nil if there is none.
-  package static func unfinished(_ location: CassetteLocation) throws(CodedError) -> Int? {
-    try PartialFile(of: location)?.places.count
+  /// A recording that has not become a cassette yet.
+  package struct Unfinished: Sendable {
+    package var interactions: Int
+    /// Whether nothing was acknowledged, not even a string.
+    var isEmpty: Bool
+    /// Whether a process is recording it.
+    package var isRunning: Bool
+
+    /// What it is, and what to do about it.
+    package func text(_ location: CassetteLocation) -> String {
+      let what = "\(location.partial) is an unfinished recording of \(counted(interactions, "interaction"))"
+      return isRunning
+        ? "\(what), and another process is still recording it; wait until it finishes"
+        : "\(what); recover it with: diorama cassette check --recover \(location)"
+    }
+  }
+
+  /// Returns the unfinished recording of a cassette, or nil if it has none.
+  package static func unfinished(_ location: CassetteLocation) throws(CodedError) -> Unfinished? {
+    guard let partial = try PartialFile(of: location), let isHeld = PartialLock.isHeld(location) else { return nil }
+    return Unfinished(interactions: partial.places.count, isEmpty: partial.isEmpty, isRunning: isHeld)
   }
 
   private static func writeHAR(

@@ -17,10 +17,11 @@ final class ConsumedFile: @unchecked Sendable {
   /// - Parameters:
   ///   - path: the file's path.
   ///   - limit: the maximum size in bytes.
-  /// - Throws: `CodedError` if it is not a regular file, is too large or cannot be opened; else the system's error.
+  /// - Throws: `CodedError` if it is not a regular file, is too large, cannot be opened or cannot be text; else the system's error.
   init(_ path: String, atMost limit: Int = .max) throws {
     let file = try InputFile(path)
     try file.checkSize(atMost: limit)
+    try file.checkIsText()
     length = max(1, file.size)
     let flags = MAP_PRIVATE | Int32(MAP_ANONYMOUS)
     guard let memory = mmap(nil, length, PROT_READ | PROT_WRITE, flags, -1, 0), memory != MAP_FAILED else {

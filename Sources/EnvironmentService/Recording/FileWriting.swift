@@ -106,16 +106,20 @@ package enum FileWriting {
   static func createFolder(_ path: String, for file: String) throws(CodedError) {
     func isFolder() -> Bool {
       var status = stat()
-      return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+      guard stat(path, &status) == 0 else { return false }
+      errno = ENOTDIR
+      return status.st_mode & S_IFMT == S_IFDIR
     }
     guard !isFolder() else { return }
     let parent = (path as NSString).deletingLastPathComponent
     if !parent.isEmpty, parent != path { try createFolder(parent, for: file) }
-    // Another process may just have created it.
-    guard mkdir(path, 0o755) == 0 || isFolder() else {
-      throw CodedError(
-        .cannotWrite, "cannot write \(file): cannot create its folder; check the path and its permissions")
-    }
+    guard mkdir(path, 0o755) != 0 else { return }
+    // Another process may just have created it. If it is something else, stat(2) has the reason.
+    let code = errno
+    guard !isFolder() else { return }
+    let reason = String(cString: strerror(code == EEXIST ? errno : code))
+    throw CodedError(
+      .cannotWrite, "cannot write \(file): cannot create its folder: \(reason); check the path and its permissions")
   }
 
   /// The error for the current `errno`, with advice.

@@ -17,17 +17,23 @@ enum PartialLine {
   }
 
   static func header(_ header: CassetteHeader, purpose: Purpose) -> [UInt8] {
-    wrap("{\"purpose\":\"\(purpose.rawValue)\",\"header\":", HAR.headerLine(header))
+    let header = HAR.headerLine(header).dropLast()
+    return Array("{\"purpose\":\"\(purpose.rawValue)\",\"header\":".utf8) + header + Array("}\n".utf8)
   }
 
-  /// The recording id of the cassette that is made of this file. It is written before the cassette is replaced, to show
-  /// after a crash how far that had come.
+  /// The recording id of the cassette made from this file. It is written before the cassette is replaced, so that after
+  /// a crash the files show which step was the last.
   static func sealing(_ recording: String) -> [UInt8] {
     Array("{\"sealing\":\"\(recording)\"}\n".utf8)
   }
 
   static func interaction(_ interaction: Interaction, number: Int) -> [UInt8] {
-    wrap("{\"number\":\(number),\"entry\":", HAR.line(interaction))
+    var writer = JSONWriter(style: .compact, capacity: 4096)
+    writer.object { line in
+      line.member("number", number: "\(number)")
+      line.member("entry") { HAR.encode(interaction, to: &$0) }
+    }
+    return writer.output + [0x0A]
   }
 
   static func string(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) -> [UInt8] {
@@ -40,10 +46,6 @@ enum PartialLine {
     var string: String
     var ordinal: Int
     var entry: StringEntry
-  }
-
-  private static func wrap(_ prefix: String, _ line: [UInt8]) -> [UInt8] {
-    Array(prefix.utf8) + (line.last == 0x0A ? line.dropLast() : line[...]) + Array("}\n".utf8)
   }
 }
 
@@ -135,6 +137,9 @@ struct PartialFile {
     guard count > 0, let base = all.baseAddress, let end = memchr(base + start, 0x0A, count) else { return nil }
     return UnsafeRawPointer(end) - base
   }
+
+  /// Whether nothing was acknowledged.
+  var isEmpty: Bool { places.isEmpty && strings.isEmpty }
 
   /// How many strings were acknowledged.
   var stringCount: Int { strings.values.reduce(0) { $0 + $1.count } }

@@ -47,6 +47,16 @@ final class PartialLock: Sendable {
     }
   }
 
+  /// Whether a process holds the lock; nil if there is no partial file.
+  static func isHeld(_ location: CassetteLocation) -> Bool? {
+    let descriptor = open(location.partial, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return errno == ENOENT ? nil : false }
+    defer { close(descriptor) }
+    // A shared lock fails only if a recording holds the exclusive one.
+    guard flock(descriptor, LOCK_SH | LOCK_NB) != 0 else { return false }
+    return errno == EWOULDBLOCK
+  }
+
   /// Returns nil if another process saved the cassette and removed the file meanwhile.
   private static func take(_ location: CassetteLocation, creating: Bool) throws(CodedError) -> PartialLock? {
     let path = location.partial
@@ -63,9 +73,12 @@ final class PartialLock: Sendable {
     guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
       throw CodedError(.broken, "\(path) is not a regular file; remove it")
     }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      throw CodedError(
-        .cannotWrite, "\(location.har) is being recorded by another process; wait for it or record another cassette")
+    // A recording also excludes a shared lock. A brief look by ``isHeld(_:)`` doesn't, so try again after one.
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else {
+        throw CodedError(
+          .cannotWrite, "\(location.har) is being recorded by another process; wait for it or record another cassette")
+      }
     }
     // Make sure that the path still refers to the locked file.
     var named = stat()

@@ -9,7 +9,7 @@ extension Error {
     if let error = self as? CodedError { return error.description }
     // Only on Apple platforms does `as? NSError` succeed for every error.
     let cause = ((self as NSError).userInfo[NSUnderlyingErrorKey] as? any Error) ?? self
-    guard (cause as NSError).domain == NSPOSIXErrorDomain else { return "the system does not say why" }
+    guard (cause as NSError).domain == NSPOSIXErrorDomain else { return "unknown reason" }
     return String(cString: strerror(Int32((cause as NSError).code)))
   }
 }

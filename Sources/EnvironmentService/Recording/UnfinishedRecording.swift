@@ -21,17 +21,18 @@ enum UnfinishedRecording {
     _ location: CassetteLocation, before purpose: PartialLine.Purpose
   ) throws(CodedError) -> String? {
     guard let lock = try PartialLock.existing(location) else { return nil }
-    guard let partial = try PartialFile(of: location), !(partial.places.isEmpty && partial.strings.isEmpty) else {
+    guard let partial = try PartialFile(of: location), !partial.isEmpty else {
       unlink(location.partial)
       return nil
     }
     let count = partial.places.count
     if partial.purpose == .extend || (purpose == .extend && !location.exists) {
       guard try CassetteSealer.seal(lock)?.isWritten == true else { return nil }
-      return "recovered an unfinished recording: \(count) interactions are in \(location.har) now"
+      return "recovered an unfinished recording of \(counted(count, "interaction")) in \(location.har)"
     }
     let aside = location.beside("unfinished")
-    guard try CassetteSealer.seal(lock, as: aside)?.isWritten == true else { return nil }
-    return "kept an unfinished recording of \(count) interactions as \(aside.har)"
+    guard try CassetteSealer.seal(lock, as: aside, isOfFailedRun: true)?.isWritten == true else { return nil }
+    return "kept an unfinished recording of \(counted(count, "interaction")) as \(aside.har); "
+      + "to make it the cassette: diorama cassette check --recover \(location)"
   }
 }

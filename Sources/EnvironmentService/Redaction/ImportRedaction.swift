@@ -24,9 +24,9 @@ package struct ImportRedaction {
     for index in cassette.interactions.indices {
       var interaction = cassette.interactions[index]
       change(&interaction.request.url) { redactor.redactURL($0) }
-      redact(&interaction.request.headers, &interaction.request.body)
+      redact(&interaction.request.headers, &interaction.request.body, isResponse: false)
       if !interaction.response.isBodyAsSent {
-        redact(&interaction.response.headers, &interaction.response.body)
+        redact(&interaction.response.headers, &interaction.response.body, isResponse: true)
       } else {
         redact(&interaction.response.headers)
       }
@@ -41,10 +41,10 @@ package struct ImportRedaction {
     return cassette
   }
 
-  private mutating func redact(_ headers: inout Headers, _ body: inout RecordedBody) {
+  private mutating func redact(_ headers: inout Headers, _ body: inout RecordedBody, isResponse: Bool) {
     var isChanged = false
     if case .bytes(let bytes) = body {
-      let redacted = redactor.redact(decoded: bytes, of: headers)
+      let redacted = redactor.redact(decoded: bytes, of: headers, isResponse: isResponse)
       isChanged = redacted != bytes
       if isChanged {
         count += max(1, Self.marks(in: redacted) - Self.marks(in: bytes))

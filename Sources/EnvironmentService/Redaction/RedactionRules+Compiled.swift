@@ -33,7 +33,14 @@ extension RedactionRules {
     for (number, name) in keep.headers.enumerated() where !HeaderRedaction.defaultNames.contains(name.lowercased()) {
       throw failure("keep.headers[\(number)]", "'\(name)' is not redacted by default; remove it")
     }
+    for (number, name) in keep.fields.enumerated() where !FieldNames(SecretFields.defaults).contains(name) {
+      throw failure("keep.fields[\(number)]", "'\(name.prefix(80))' is not redacted by default; remove it")
+    }
     var rules = CompiledRules(patterns: .none)
+    let kept = FieldNames(keep.fields)
+    rules.secretQuery = rules.secretQuery.subtracting(kept)
+    rules.secretJSON = rules.secretJSON.subtracting(kept)
+    rules.secretGrants = rules.secretGrants.subtracting(kept)
     do { rules.patterns = try PatternScanner(patterns: patterns, query: query) } catch {
       throw CodedError(.usage, "redaction.\(error)")
     }

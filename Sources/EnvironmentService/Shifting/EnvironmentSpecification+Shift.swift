@@ -42,16 +42,16 @@ extension EnvironmentSpecification {
     }
     return (
       DateShifter(offset, places: places, signer: signer),
-      "dates in answers are moved by \(offset.description): recorded \(RFC3339.format(recorded)), replayed "
+      "dates in responses are moved by \(offset.description): recorded \(RFC3339.format(recorded)), replayed "
         + RFC3339.format(now)
     )
   }
 
-  /// The name of the option that moves dates, as the caller knows it.
+  /// The option that moves dates, in the caller's syntax.
   var shiftAdvice: String {
     switch caller {
     case .command: shift?.isEmpty == true ? "--shift-dates" : "dates"
-    case .test, .api: "dates"
+    case .test, .api, .plugin, .pytest, .node: "dates"
     }
   }
 }

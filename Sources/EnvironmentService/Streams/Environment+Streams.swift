@@ -18,16 +18,14 @@ extension Environment {
   ///   - index: the interaction's index.
   ///   - form: how the request named the upstream.
   ///   - isCoded: whether the body keeps its recorded content coding.
+  ///   - echo: the request's values to put into the response.
   /// - Returns: nil if the response is not a stream.
   /// - Throws: a ``CodedError`` if its body cannot be read.
-  func streamed(_ index: Int, form: AddressMap.Form, isCoded: Bool) throws -> Response? {
+  func streamed(_ index: Int, form: AddressMap.Form, isCoded: Bool, echo: EchoTable? = nil) throws -> Response? {
     guard let replay, replay.interactions[index].response.isStreamed else { return nil }
     let recorded = replay.interactions[index].response
     let source = try RecordedBytes(recorded.body, in: replay.location)
-    let transform = BodyTransform(
-      decoder: nil, rewriter: replay.rewriter(of: index, addresses: addresses, form: form),
-      shifter: replay.bodyShifter(of: index),
-      encoder: isCoded ? try replay.codings(of: index)?.encoder() : nil)
+    let transform = try replay.transform(of: index, addresses: addresses, form: form, isCoded: isCoded, echo: echo)
     let hasLength = transform.keepsLength && !recorded.isChunked && recorded.end == .whole
     let wait = StreamWait(
       specification.streams ?? .instant, timeline: state.withLock { $0.live.state.timeline })
@@ -44,7 +42,7 @@ extension Environment {
     pipe.onAbandoned { task.cancel() }
     return Response(
       status: recorded.status, reason: recorded.reason,
-      headers: replay.headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
+      headers: replay.headers(of: index, addresses: addresses, form: form, isCoded: isCoded, echo: echo),
       body: .stream(pipe, length: hasLength ? source.length : nil),
       trailers: replay.trailers(of: index, addresses: addresses, form: form))
   }

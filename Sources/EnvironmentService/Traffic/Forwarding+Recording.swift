@@ -9,8 +9,18 @@ import LaunchContract
 /// Records interactions.
 extension Forwarding {
   /// Writes the interaction and the journal entry. Call it before sending the end of the response.
+  ///
+  /// - Parameters:
+  ///   - answered: the request and the head of its response.
+  ///   - responseBody: the body, as far as it arrived.
+  ///   - isAsSent: whether the body is not decoded.
+  ///   - end: how the body ended.
+  ///   - failure: how the upstream failed, if the end of the body is one of its failures.
+  ///   - isCut: whether the app gets only the beginning of the body.
+  /// - Throws: a ``CodedError`` if the recording cannot be written; the error of the request's body.
   func record(
-    _ answered: AnsweredRequest, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole, isCut: Bool = false
+    _ answered: AnsweredRequest, responseBody: BodySpool?, isAsSent: Bool, end: BodyEnd = .whole,
+    failure: String? = nil, isCut: Bool = false
   ) async throws {
     let request = answered.request
     let response = answered.response
@@ -23,26 +33,25 @@ extension Forwarding {
     let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
     let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
     var interaction = interaction(
-      of: answered, (requestContent, requestBody.hasRedacted), (content, responseBody.hasRedacted))
+      of: answered, (requestContent, requestBody.redacted), (content, responseBody.redacted))
     interaction.response.isBodyAsSent = isAsSent || responseBody.isTooLarge
-    interaction.response.parts = responseBody.parts
+    interaction.response.parts = try responseBody.parts(of: content)
     interaction.response.end = end
     try recorder.append(interaction, number: number)
-    note(
-      .recorded, status: response.status, request,
-      text: noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut))
+    let tooLarge = noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut)
+    note(.recorded, status: response.status, request, text: failure ?? tooLarge, isLost: failure != nil)
   }
 
   /// Creates an interaction to record: redacted, and without hop-by-hop header fields.
   ///
   /// - Parameters:
   ///   - answered: the request and the response.
-  ///   - requestBody: the redacted request body, and whether redaction changed it.
-  ///   - responseBody: the redacted response body, and whether redaction changed it.
+  ///   - requestBody: the redacted request body, and what was redacted in it.
+  ///   - responseBody: the redacted response body, and what was redacted in it.
   /// - Returns: the interaction, without the response's `isBodyAsSent`, `parts` and `end`.
   func interaction(
-    of answered: AnsweredRequest, _ requestBody: (content: RecordedBody, isChanged: Bool) = (.empty, false),
-    _ responseBody: (content: RecordedBody, isChanged: Bool) = (.empty, false)
+    of answered: AnsweredRequest, _ requestBody: (content: RecordedBody, found: FoundFields) = (.empty, .init()),
+    _ responseBody: (content: RecordedBody, found: FoundFields) = (.empty, .init())
   ) -> Interaction {
     let (request, response, redactor) = (answered.request, answered.response, environment.redactor)
     var requestHeaders = request.headers
@@ -51,28 +60,41 @@ extension Forwarding {
     responseHeaders.removeHopByHop()
     // Kept, although it is hop-by-hop, so that replay sends a chunked response in chunks.
     if response.headers["Transfer-Encoding"] != nil { responseHeaders.append("Transfer-Encoding", "chunked") }
-    return Interaction(
+    let url = url(request)
+    var inQuery: FoundFields? = FoundFields()
+    var (inRequest, inResponse): ([String], [String]) = ([], [])
+    let recorded = Interaction(
       upstream: upstream.name, startedAt: answered.startedAt.inMicroseconds,
       milliseconds: Double(((ContinuousClock.now - answered.clock) / .microseconds(1)).rounded()) / 1000,
       request: RecordedRequest(
-        method: request.method, url: redactor.redactURL(url(request)),
-        headers: redactor.redact(requestHeaders, ofChanged: requestBody.isChanged, length: requestBody.content.length),
+        method: request.method, url: redactor.redactURL(url, &inQuery),
+        headers: redactor.redact(
+          requestHeaders, ofChanged: !requestBody.found.isEmpty, length: requestBody.content.length, &inRequest),
         body: requestBody.content),
       response: RecordedResponse(
         status: response.status, reason: redactor.redact(response.reason),
         headers: redactor.redact(
-          responseHeaders, ofChanged: responseBody.isChanged, length: responseBody.content.length),
+          responseHeaders, ofChanged: !responseBody.found.isEmpty, length: responseBody.content.length, &inResponse),
         body: responseBody.content, trailers: redactor.redact(response.trailers?.headers ?? [:])))
+    if inQuery?.isEmpty == true, recorded.request.url != url { inQuery?.hasMatch = true }
+    environment.noteRedacted(
+      [
+        ("request URL", inQuery ?? .init()), ("request body", requestBody.found), ("response body", responseBody.found),
+      ],
+      [("request header", inRequest), ("response header", inResponse)])
+    return recorded
   }
 
   func requestSpool(_ request: Request) -> BodySpool? {
+    if case .bytes(let bytes) = request.body, bytes.isEmpty { return environment.recorder?.spool() }
     let redactor = environment.redactor.body(request.headers, isDecoded: false)
     return environment.recorder?.spool(redactor, isCoded: redactor.isCoded)
   }
 
   func responseSpool(_ response: Response) -> BodySpool? {
     environment.recorder?.spool(
-      environment.redactor.body(response.headers, isDecoded: true), isCoded: ContentCodings(of: response.headers) != nil
+      environment.redactor.body(response.headers, isDecoded: true, isResponse: true),
+      isCoded: ContentCodings(of: response.headers) != nil
     )
   }
 

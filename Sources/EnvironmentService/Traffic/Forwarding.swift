@@ -24,6 +24,8 @@ struct Forwarding: Sendable {
     /// Ends when the whole request body has been copied to the recording; nil if there is nothing to wait for.
     let upload: Task<Void, any Error>?
     let response: Response
+    /// The response's header fields with the endpoint's URLs.
+    let headers: Headers
     let startedAt: Date
     let clock: ContinuousClock.Instant
   }
@@ -44,15 +46,18 @@ struct Forwarding: Sendable {
       return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await deliver(answered) }
     } catch let problem as Problem {
       note(
-        .failed, status: problem.status, request, text: problem.detail, isUpstreamFailure: 502...504 ~= problem.status)
+        .failed, status: problem.status, request, text: problem.detail, isLost: 502...504 ~= problem.status)
       throw problem
     } catch let error as CodedError {
       environment.failRecording(error)
       note(.failed, status: 500, request, text: error.message)
       throw error
     } catch let error where error.isAppLeaving {
-      let sent = error is ClientGone ? "it had sent its request" : "the upstream had responded"
-      note(.left, status: 499, request, text: "the app disconnected before \(sent)")
+      let hasSent = if case .stream(let pipe, _) = request.body { pipe.isFinished } else { true }
+      note(
+        .left, status: 499, request,
+        text: "the app disconnected before \(hasSent ? "the upstream had responded" : "it had sent its request")",
+        isLost: hasSent)
       throw error
     } catch {
       note(.failed, status: 499, request, text: "the request body was incomplete: \(error)")
@@ -92,19 +97,27 @@ struct Forwarding: Sendable {
         } else {
           try await client.send(sent, to: upstream.origin, by: environment.access[index])
         }
-      if let fault = fault(in: response, to: request) {
+      let headers = environment.addresses.responseHeaders(response.headers, upstream: index, form: form)
+      if let fault = fault(in: response, to: request, size: headers.responseHeadSize) {
         if case .stream(let pipe, _) = response.body { pipe.abandon() }
         throw UpstreamError(kind: .other, message: "\(upstream.origin) \(fault)")
       }
       return AnsweredRequest(
-        request: request, requestBody: spool, upload: upload, response: response, startedAt: startedAt, clock: clock)
+        request: request, requestBody: spool, upload: upload, response: response, headers: headers,
+        startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {
       throw environment.problem(of: error, method: request.method, url: url(request))
     }
   }
 
-  /// Why a response must be neither forwarded nor recorded; nil if its head is valid.
-  private func fault(in response: Response, to request: Request) -> String? {
+  /// Checks the head of a response.
+  ///
+  /// - Parameters:
+  ///   - response: the response.
+  ///   - request: its request.
+  ///   - size: the size of the head that the app would get, in bytes.
+  /// - Returns: why the response must be neither forwarded nor recorded; nil if its head is valid.
+  private func fault(in response: Response, to request: Request, size: Int) -> String? {
     if let field = response.headers.fields.first(where: { !$0.isSendable }) {
       return "answers with an invalid header field '\(field.name)' (RFC 9110, 5.5): fix the upstream"
     }
@@ -112,23 +125,24 @@ struct Forwarding: Sendable {
       return "answers with a CR within the status line (RFC 9112, 2.2): fix the upstream"
     }
     // RFC 9112, 6.3: repeated lengths are allowed if equal; a transfer coding overrides them.
-    let lengths = response.headers.all("Content-Length").flatMap { $0.split(separator: ",") }.map {
-      $0.trimmingCharacters(in: .whitespaces)
+    var lengths = response.headers.all("Content-Length")
+    // Almost every response has one number, and Foundation's trimming would take longer than all other checks.
+    if lengths.count > 1 || !lengths.allSatisfy(Self.isLength) {
+      lengths = lengths.flatMap { $0.split(separator: ",") }.map { $0.trimmingCharacters(in: .whitespaces) }
     }
-    let isLength =
-      Set(lengths).count <= 1
-      && lengths.allSatisfy { length in
-        length.utf8.allSatisfy { 0x30...0x39 ~= $0 } && Int(length) != nil
-      }
+    let isLength = lengths.allSatisfy { $0 == lengths[0] && Self.isLength($0) }
     guard isLength || response.headers["Transfer-Encoding"] != nil else {
       return "answers with a Content-Length of '\(lengths.joined(separator: ", "))' (RFC 9112, 6.3): fix the upstream"
     }
-    let size = environment.addresses.responseHeaders(response.headers, upstream: index, form: form).responseHeadSize
     guard size <= request.responseHeadLimit else {
       return "answers with a head of \(size) bytes, more than the \(request.responseHeadLimit) that can be passed on: "
         + "shorten its header fields"
     }
     return nil
+  }
+
+  private static func isLength(_ text: String) -> Bool {
+    text.utf8.allSatisfy { 0x30...0x39 ~= $0 } && Int(text) != nil
   }
 
   private func deliver(_ answered: AnsweredRequest) async throws -> Response {
@@ -139,15 +153,14 @@ struct Forwarding: Sendable {
     let isPart = response.status == 206
     var answer = Response(
       status: response.status, reason: response.reason,
-      headers: environment.addresses.responseHeaders(response.headers, upstream: index, form: form),
-      trailers: response.trailers.map { _ in Trailers() })
+      headers: answered.headers, trailers: response.trailers.map { _ in Trailers() })
     environment.learnCookies(
       response.headers, upstream: index, target: answered.request.target, form: form, in: &answer.headers)
     let rewriter =
       isBodiless || isPart
       ? nil
       : environment.addresses.responseBodyRewriter(
-        contentType: response.headers["Content-Type"], upstream: index, form: form)
+        contentType: response.headers["Content-Type"], target: answered.request.target, upstream: index, form: form)
     let values = response.headers.all("Content-Encoding")
     let codings = isBodiless || isPart || values.isEmpty ? nil : ContentCodings(header: values.joined(separator: ", "))
 
@@ -213,7 +226,7 @@ struct Forwarding: Sendable {
     guard !isTooLarge, let part = codings.salvage(whole, limit: limit) else { return nil }
     if var rewriter, rewriter.push(part) + rewriter.finish() != part { return part }
     guard environment.recorder != nil else { return nil }
-    return environment.redactor.redact(decoded: part, of: response.headers) == part ? nil : part
+    return environment.redactor.redact(decoded: part, of: response.headers, isResponse: true) == part ? nil : part
   }
 
   /// The whole body if it is available or small enough to wait for; nil if it should be streamed.
@@ -244,9 +257,9 @@ struct Forwarding: Sendable {
   func url(_ request: Request) -> String { upstream.url + request.target }
 
   func note(
-    _ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil, isUpstreamFailure: Bool = false
+    _ kind: Journal.Kind, status: Int, _ request: Request, text: String? = nil, isLost: Bool = false
   ) {
     environment.note(
-      kind, status: status, method: request.method, url: url(request), text: text, isUpstreamFailure: isUpstreamFailure)
+      kind, status: status, method: request.method, url: url(request), text: text, isLost: isLost)
   }
 }

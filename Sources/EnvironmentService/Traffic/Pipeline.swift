@@ -48,9 +48,12 @@ final class Pipeline: Sendable {
         return try await answer(request, upstream: index, target: target, form: form)
       case .undeclared(let host, let url):
         try checkAccess(request, at: port)
+        let names = environment.upstreams.map(\.name).sorted()
+        let known = names.isEmpty ? "none" : names.joined(separator: ", ")
+        let near = EditDistance.likely(host, among: names).map { "did you mean '\($0)'? Otherwise, add " } ?? "add "
         throw refusal(
           request, title: "The host is not declared",
-          detail: "no upstream of this environment is \(host); add "
+          detail: "\(host) is not an upstream of this environment (declared: \(known)); \(near)"
             + environment.specification.upstreamAdvice("NAME", url))
       case .refused(let reason):
         try checkAccess(request, at: port)
@@ -184,9 +187,13 @@ final class Pipeline: Sendable {
     }
     let playback = environment.state.withLock { $0.playback }
     let isRecorded = described.keys.map { playback?.contains($0.key) ?? false } ?? false
-    var nearest =
-      environment.replay?.nearest(to: request, upstream: upstream.name, body: body, large: large, playback: playback)
-      ?? []
+    let times = MissTimes(
+      now: Date(), environment: environment.recordedAt.flatMap(RFC3339.parse).map { ($0, environment.now) },
+      movedBack: environment.replay?.shifter.map { Double($0.offset.seconds) })
+    let misses =
+      environment.replay?.nearest(
+        to: request, upstream: upstream.name, body: body, large: large, playback: playback, at: times) ?? []
+    var nearest = misses.compactMap { environment.replay?.described($0) }
     let isMovedBack = described.keysAsSent != nil && described.keysAsSent != described.keys
     if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
       // Explain why the dates differ from those that the app sent.
@@ -197,7 +204,7 @@ final class Pipeline: Sendable {
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
-    case (.mock, _): detail += "has no stub"
+    case (.mock, _): detail += "has no stub; mode mock has none, so use mode once to answer from a recording"
     case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but cannot be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
@@ -207,15 +214,20 @@ final class Pipeline: Sendable {
         "; the nearest is interaction \(first.index), \(first.method) \(first.url): "
         + first.differences.joined(separator: "; ")
     }
+    let fix = environment.mode == .mock ? nil : environment.specification.fix(for: misses, expected: playback?.expected)
     environment.note(
       .unmatched, status: 501, method: request.method, url: url, text: detail,
-      unmatched: .init(method: request.method, url: url, nearest: nearest, refusal: nil))
+      unmatched: .init(method: request.method, url: url, nearest: nearest, fix: fix))
     var extra: [String: Problem.Extra] = [
       "request": .request(method: request.method, url: url), "nearest": .nearest(nearest),
     ]
-    if environment.mode != .mock { extra["record"] = .text(advice) }
+    if let fix {
+      extra["fix"] = .fix(fix)
+      if fix.isRecordable { extra["record"] = .text(advice) }
+    }
+    let title = environment.mode == .mock ? "No stub" : "Not in the cassette"
     return Problem(
-      status: 501, title: "Not in the cassette", detail: detail, headers: ["Diorama-Miss": "1"], extra: extra)
+      status: 501, title: title, detail: detail, headers: ["Diorama-Miss": "1"], extra: extra)
   }
 }
 

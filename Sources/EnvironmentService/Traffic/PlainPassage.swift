@@ -69,11 +69,11 @@ final class PlainPassage: Passage {
 
   func cancel() {
     transfer?.cancel()
-    note(.left, status: 499, text: "the app disconnected before the upstream had responded")
+    note(.left, status: 499, text: "the app disconnected before the upstream had responded", isLost: true)
   }
 
-  private func note(_ kind: Journal.Kind, status: Int, text: String? = nil) {
-    way.environment.note(kind, status: status, method: method, url: way.url + target, text: text)
+  private func note(_ kind: Journal.Kind, status: Int, text: String? = nil, isLost: Bool = false) {
+    way.environment.note(kind, status: status, method: method, url: way.url + target, text: text, isLost: isLost)
   }
 
   /// Continues on the slow path.

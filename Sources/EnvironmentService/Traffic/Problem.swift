@@ -17,12 +17,14 @@ struct Problem: Error, Sendable {
     case text(String)
     case request(method: String, url: String)
     case nearest([Report.Nearest])
+    case fix(Report.Fix)
 
     func encode(to encoder: any Encoder) throws {
       switch self {
       case .text(let text): try text.encode(to: encoder)
       case .request(let method, let url): try ["method": method, "url": url].encode(to: encoder)
       case .nearest(let nearest): try nearest.encode(to: encoder)
+      case .fix(let fix): try fix.encode(to: encoder)
       }
     }
   }

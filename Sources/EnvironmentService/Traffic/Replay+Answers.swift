@@ -13,15 +13,17 @@ extension Replay {
   }
 
   /// The complete response, with its body in memory or streamed from its file.
-  func response(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
+  func response(
+    _ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool, echo: EchoTable? = nil
+  ) throws -> Response {
     let interaction = interactions[index]
-    guard isInline(index) || mustHold(index, addresses: addresses, form: form, isCoded: isCoded) else {
-      return try stream(index, addresses: addresses, form: form, isCoded: isCoded)
+    guard isInline(index) || mustHold(index, addresses: addresses, form: form, isCoded: isCoded, echo: echo) else {
+      return try stream(index, addresses: addresses, form: form, isCoded: isCoded, echo: echo)
     }
-    let body = try bytes(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    let body = try bytes(of: index, addresses: addresses, form: form, isCoded: isCoded, echo: echo)
     return Response(
       status: interaction.response.status, reason: interaction.response.reason,
-      headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded),
+      headers: headers(of: index, addresses: addresses, form: form, isCoded: isCoded, echo: echo),
       body: interaction.response.isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body),
       trailers: trailers(of: index, addresses: addresses, form: form))
   }
@@ -34,10 +36,12 @@ extension Replay {
   }
 
   /// Whether a body in a file must be read completely, to declare its length as the recorded response did.
-  private func mustHold(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Bool {
+  private func mustHold(
+    _ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool, echo: EchoTable?
+  ) -> Bool {
     let response = interactions[index].response
     guard !response.isChunked, response.status != 206 else { return false }
-    let isSized = bodyShifter(of: index)?.keepsLength ?? true
+    let isSized = bodyShifter(of: index)?.keepsLength ?? true && echoStream(of: index, echo) == nil
     guard rewriter(of: index, addresses: addresses, form: form) != nil || !isSized else {
       return isCoded && response.body.length <= Pipeline.matchLimit
     }
@@ -67,21 +71,24 @@ extension Replay {
   }
 
   /// The head of a recorded response as the app gets it, without `Content-Encoding` if the body is not coded.
-  func headers(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) -> Headers {
+  func headers(
+    of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool, echo: EchoTable? = nil
+  ) -> Headers {
+    let recorded = interactions[index].response.headers
+    var found = EchoFindings()
     let fields = addresses.responseHeaders(
-      interactions[index].response.headers, upstream: upstream(of: index), form: form)
-    return headers(fields, of: index, isCoded: isCoded)
+      echo?.headers(recorded, &found) ?? recorded, upstream: upstream(of: index), form: form)
+    return headers(fields, of: index, isCoded: isCoded, echo: echo)
   }
 
-  private func headers(_ fields: Headers, of index: Int, isCoded: Bool) -> Headers {
+  private func headers(_ fields: Headers, of index: Int, isCoded: Bool, echo: EchoTable? = nil) -> Headers {
     var headers = fields
     if codings(of: index) != nil, !isCoded { headers.remove("Content-Encoding") }
-    guard let shifter else { return headers }
-    // Digests of the recorded body do not match the shifted one.
-    if bodyShifter(of: index) != nil {
+    // Digests of the recorded body do not match the changed one.
+    if bodyShifter(of: index) != nil || echoStream(of: index, echo) != nil {
       headers.fields.removeAll { HeaderRedaction.digests.contains($0.name.lowercased()) }
     }
-    return shifter.headers(headers)
+    return shifter?.headers(headers) ?? headers
   }
 
   /// The response on an upstream's own port. Built once, and shared by all environments if it is the same for all.
@@ -98,7 +105,7 @@ extension Replay {
       body: try coded(body, of: index, isCoded: isCoded), framing: framing(of: interaction),
       trailers: trailers?.headers ?? [:])
     if body == bytes, fields == recorded.headers, trailers?.headers ?? [:] == recorded.trailers,
-      !addresses.hasUpstreamAtEndpoint
+      !addresses.hasUpstreamAtEndpoint, addresses.kept.isEmpty
     {
       common.withLock { $0.keep(response, index, of: interactions.count, isCoded: isCoded) }
     }
@@ -111,7 +118,15 @@ extension Replay {
     let response = interactions[index].response
     guard response.status != 206, !response.isBodyAsSent else { return nil }
     return addresses.responseBodyRewriter(
-      contentType: response.headers["Content-Type"], upstream: upstream(of: index), form: form)
+      contentType: response.headers["Content-Type"], target: RecordedURL(interactions[index].request.url).target,
+      upstream: upstream(of: index), form: form)
+  }
+
+  /// Puts values of a request into a body; nil if it must not be changed, as for ``rewriter(of:addresses:form:)``.
+  func echoStream(of index: Int, _ echo: EchoTable?) -> EchoStream? {
+    let response = interactions[index].response
+    guard let echo, response.status != 206, !response.isBodyAsSent else { return nil }
+    return EchoStream(echo, contentType: response.headers["Content-Type"])
   }
 
   /// Moves dates in a body; nil if it must not be changed, as for ``rewriter(of:addresses:form:)``.
@@ -124,14 +139,19 @@ extension Replay {
   }
 
   /// A whole body as sent to the app.
-  private func bytes(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> [UInt8] {
+  private func bytes(
+    of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool, echo: EchoTable?
+  ) throws -> [UInt8] {
     let bytes = try CassetteReader.bytes(of: interactions[index].response.body, in: location)
     return try coded(
-      rewritten(bytes, of: index, addresses: addresses, form: form), of: index, isCoded: isCoded)
+      rewritten(bytes, of: index, addresses: addresses, form: form, echo: echo), of: index, isCoded: isCoded)
   }
 
-  private func rewritten(_ bytes: [UInt8], of index: Int, addresses: AddressMap, form: AddressMap.Form) -> [UInt8] {
+  private func rewritten(
+    _ bytes: [UInt8], of index: Int, addresses: AddressMap, form: AddressMap.Form, echo: EchoTable? = nil
+  ) -> [UInt8] {
     var body = bytes
+    if var stream = echoStream(of: index, echo) { body = stream.push(body, isLast: true) }
     if var rewriter = rewriter(of: index, addresses: addresses, form: form) {
       body = rewriter.push(body) + rewriter.finish()
     }
@@ -154,21 +174,26 @@ extension Replay {
   }
 
   /// The transform of a body on its way to the app.
-  func transform(of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> BodyTransform {
+  func transform(
+    of index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool, echo: EchoTable? = nil
+  ) throws -> BodyTransform {
     BodyTransform(
-      decoder: nil, rewriter: rewriter(of: index, addresses: addresses, form: form), shifter: bodyShifter(of: index),
+      decoder: nil, echo: echoStream(of: index, echo), rewriter: rewriter(of: index, addresses: addresses, form: form),
+      shifter: bodyShifter(of: index),
       encoder: isCoded ? try codings(of: index)?.encoder() : nil)
   }
 
   /// A response whose body is streamed from its file.
-  func stream(_ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool) throws -> Response {
+  func stream(
+    _ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool, echo: EchoTable? = nil
+  ) throws -> Response {
     let interaction = interactions[index]
     guard case .file(let name, let length) = interaction.response.body else {
       return Response(status: interaction.response.status)
     }
-    let headers = headers(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    let headers = headers(of: index, addresses: addresses, form: form, isCoded: isCoded, echo: echo)
     let file = try CassetteReader.file(name, length: length, in: location)
-    var transform = try transform(of: index, addresses: addresses, form: form, isCoded: isCoded)
+    var transform = try transform(of: index, addresses: addresses, form: form, isCoded: isCoded, echo: echo)
     let isChunked = interaction.response.isChunked
     var response = Response(status: interaction.response.status, reason: interaction.response.reason, headers: headers)
     guard !transform.isIdentity || isChunked else {

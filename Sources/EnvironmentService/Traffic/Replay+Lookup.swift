@@ -1,6 +1,7 @@
 import ControlAPI
 import Basics
 import Cassettes
+import EnvironmentConfiguration
 import HTTPMessages
 
 // Looks up the interaction for a request, or the nearest ones if it is not recorded.
@@ -57,23 +58,27 @@ extension Replay {
   ///   - body: the request's body, or the beginning of a large one.
   ///   - large: describes a body that was too large to be held.
   ///   - playback: the position in the cassette.
+  ///   - times: when the request was sent.
   /// - Returns: the nearest interactions, best first.
   func nearest(
     to request: Request, upstream: String, body: [UInt8], large: LargeBody? = nil,
-    playback: Playback?
-  ) -> [Report.Nearest] {
+    playback: Playback?, at times: MissTimes
+  ) -> [NearMiss] {
     nearMisses(
       method: request.method, target: request.target, upstreamName: upstream, headers: request.headers, body: body,
       in: interactions,
       names: { [requests] in requests.assignment.upstream(of: $0).map { requests.upstreams[$0].name } },
-      book: maker.book, expected: playback?.expected, awaited: { playback?.awaited(by: $0) },
-      large: large,
-      body: { [location] in try CassetteReader.bytes(of: $0, in: location) }
-    ).map { miss in
-      let recorded = interactions[miss.index].request
-      return Report.Nearest(
-        index: miss.index, method: recorded.method, url: recorded.url,
-        differences: miss.differences.map(\.description), rules: miss.rules.isEmpty ? nil : miss.rules)
-    }
+      book: maker.book ?? (try? RuleBook(MatchingRules(), upstreams: requests.upstreams)), expected: playback?.expected,
+      awaited: { playback?.awaited(by: $0) },
+      large: large, at: times,
+      body: { [location] in try CassetteReader.bytes(of: $0, in: location) })
+  }
+
+  /// A near miss for the report.
+  func described(_ miss: NearMiss) -> Report.Nearest {
+    let recorded = interactions[miss.index].request
+    return Report.Nearest(
+      index: miss.index, method: recorded.method, url: recorded.url,
+      differences: miss.differences.map(\.description), rules: miss.rules.isEmpty ? nil : miss.rules)
   }
 }

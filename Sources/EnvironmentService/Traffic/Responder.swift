@@ -61,11 +61,13 @@ struct CassetteResponder: Responder {
     guard let index = played else { return nil }
     let form = request.form
     let isCoded = replay.isCoded(index, accepted: request.received.headers["Accept-Encoding"])
-    let kept = try await environment.kept(index, form: form, isCoded: isCoded)
+    let echo = environment.echo(index, for: request)
+    // Cached bodies are the same for all requests.
+    let kept = echo == nil ? try await environment.kept(index, form: form, isCoded: isCoded) : nil
     var response =
-      try kept ?? environment.webSocket(index, for: request.received, form: form)
-      ?? environment.streamed(index, form: form, isCoded: isCoded)
-      ?? replay.response(index, addresses: environment.addresses, form: form, isCoded: isCoded)
+      try kept ?? environment.webSocket(index, for: request, form: form, echo: echo)
+      ?? environment.streamed(index, form: form, isCoded: isCoded, echo: echo)
+      ?? replay.response(index, addresses: environment.addresses, form: form, isCoded: isCoded, echo: echo)
     environment.learnCookies(
       replay.interactions[index].response.headers, upstream: replay.upstream(of: index),
       target: request.outgoing.target, form: form, in: &response.headers)

@@ -20,10 +20,11 @@ enum Route: Sendable, Equatable {
   ///   - addresses: the environment's endpoints.
   init(method: String, target: String, port: Int?, addresses: AddressMap) {
     if method == "CONNECT" {
-      self = .refused("CONNECT is not served; give the app the endpoint's http:// URL, which needs no tunnel")
+      self = .refused(
+        "CONNECT is not served; give the app the endpoint's http:// URL (DIORAMA_ENDPOINT_NAME), which needs no tunnel")
     } else if let absolute = Self.absolute(target) {
       let authority = absolute.authority
-      if let index = addresses.upstream(authority: authority) {
+      if let index = addresses.upstream(authority: authority, scheme: absolute.scheme) {
         self = .upstream(index, target: absolute.rest, form: .absolute)
       } else if let index = addresses.upstreams.firstIndex(where: { Self.isLoopback(authority, port: $0.port) }) {
         // The endpoint's own URL in absolute form, directly or with the main port as a proxy.
@@ -50,7 +51,8 @@ enum Route: Sendable, Equatable {
     if segment == "__diorama" { return .control(path: rest) }
     if rest.isEmpty || rest.utf8.first == UInt8(ascii: "?") { rest = "/" + rest }
     guard !segment.isEmpty else {
-      return .refused("on the main port the first path segment names the upstream, as in /api.example.com/path")
+      return .refused(
+        "on the main port the first path segment names the upstream, as in /api/path or /api.example.com/path")
     }
     // Some clients percent-encode the colon.
     let host = segment.replacingOccurrences(of: "%3A", with: ":", options: .caseInsensitive)

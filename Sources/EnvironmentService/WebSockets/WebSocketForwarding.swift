@@ -26,7 +26,7 @@ extension Forwarding {
         asked, to: "websocket", at: upstream.origin, by: environment.access[index])
     } catch {
       let problem = environment.problem(of: error, method: request.method, url: url(request))
-      note(.failed, status: problem.status, request, text: problem.detail, isUpstreamFailure: true)
+      note(.failed, status: problem.status, request, text: problem.detail, isLost: true)
       throw problem
     }
     guard let connection else {
@@ -38,7 +38,8 @@ extension Forwarding {
     environment.learnCookies(
       response.headers, upstream: index, target: request.target, form: form, in: &answer.headers)
     let answered = AnsweredRequest(
-      request: asked, requestBody: nil, upload: nil, response: response, startedAt: startedAt, clock: clock)
+      request: asked, requestBody: nil, upload: nil, response: response, headers: answer.headers, startedAt: startedAt,
+      clock: clock)
     environment.openRequests.enter()
     let leaving = Leaving { environment.openRequests.leave() }
     answer.upgrade = { app in

@@ -11,13 +11,17 @@ extension Environment {
   ///
   /// - Parameters:
   ///   - index: the index of the interaction, which has been played.
-  ///   - request: the app's handshake.
+  ///   - described: the app's handshake.
   ///   - form: the form of the endpoint that the app used.
+  ///   - echo: the handshake's values to put into the server's messages.
   /// - Returns: the response; nil if the interaction is not a WebSocket.
-  func webSocket(_ index: Int, for request: Request, form: AddressMap.Form) -> Response? {
+  func webSocket(
+    _ index: Int, for described: DescribedRequest, form: AddressMap.Form, echo: EchoTable?
+  ) -> Response? {
     guard let replay, let frames = replay.interactions[index].webSocket else { return nil }
     let interaction = replay.interactions[index]
-    var headers = replay.headers(of: index, addresses: addresses, form: form, isCoded: false)
+    let request = described.received
+    var headers = replay.headers(of: index, addresses: addresses, form: form, isCoded: false, echo: echo)
     headers.remove("Sec-WebSocket-Accept")
     headers.remove("Sec-WebSocket-Extensions")
     // Clients reject a subprotocol that they did not offer.
@@ -37,8 +41,13 @@ extension Environment {
       let session = WebSocketReplay(
         environment: self, app: app, url: interaction.request.url, end: interaction.response.end,
         rewriting: rewriting)
+      let echoes = MessageEchoes(
+        frames, places: echoPlaces(of: described), warnings: EchoWarnings.Answer(described, self),
+        table: echo ?? EchoTable(signer: tokenSigner))
       openRequests.enter()
       Task {
+        let rules = MessageRules(
+          replay.maker.book, upstream: upstreams[described.upstream].name, target: described.sought.target)
         // Redacted messages are compared with redacted ones, as for requests.
         let frames = frames.map { frame in
           guard frame.isFromApp else { return frame }
@@ -47,7 +56,7 @@ extension Environment {
           frame.message = rewriting.toUpstream(frame.message) ?? frame.message
           return redactor.redact(frame)
         }
-        await session.run(WebSocketPlayback(frames, start: start))
+        await session.run(WebSocketPlayback(frames, start: start, rules: rules), echoes)
         openRequests.leave()
       }
     }
@@ -83,8 +92,9 @@ struct WebSocketReplay: Sendable {
   }
 
   /// Plays until either side has closed.
-  func run(_ playback: WebSocketPlayback) async {
+  func run(_ playback: WebSocketPlayback, _ echoes: MessageEchoes) async {
     var playback = playback
+    var echoes = echoes
     let (batches, feed) = AsyncStream.makeStream(of: Batch.self)
     let player = Task { await play(batches) }
     let running = environment.streams.begin {
@@ -93,8 +103,8 @@ struct WebSocketReplay: Sendable {
     }
     defer { environment.streams.forget(running) }
     let first = playback.begin()
-    feed.yield(batch(first, playback))
-    let goodbye = await listen(&playback, feed)
+    feed.yield(batch(echoes.apply(to: first), playback))
+    let goodbye = await listen(&playback, &echoes, feed)
     feed.finish()
     // The app has disconnected, has closed early, or is about to receive a close: skip the remaining messages.
     if pace != .instant, !waits.isOver { player.cancel() }
@@ -117,7 +127,7 @@ struct WebSocketReplay: Sendable {
   ///
   /// - Returns: the close to end with; nil if the app has disconnected.
   private func listen(
-    _ playback: inout WebSocketPlayback, _ feed: AsyncStream<Batch>.Continuation
+    _ playback: inout WebSocketPlayback, _ echoes: inout MessageEchoes, _ feed: AsyncStream<Batch>.Continuation
   ) async -> WebSocketMessage? {
     var reader = WebSocketReader(isMasked: true)
     do {
@@ -135,13 +145,16 @@ struct WebSocketReplay: Sendable {
           case .close:
             goodbye = message
             guard let due = playback.close(message) else { break }
-            feed.yield(batch(due, playback))
+            feed.yield(batch(echoes.apply(to: due), playback))
             // The app waits only for the close: send the rest at once.
             waits.end()
           case .text, .binary:
-            let sent = rewriting.toUpstream(message) ?? message
-            switch playback.take(environment.redactor.redact(shifter?.reversed.message(sent) ?? sent)) {
-            case .plays(let due): feed.yield(batch(due, playback))
+            let asked = rewriting.toUpstream(message) ?? message
+            let sent = shifter?.reversed.message(asked) ?? asked
+            switch playback.take(environment.redactor.redact(sent)) {
+            case .plays(let due):
+              echoes.learn(sent, recordedAs: playback.matched)
+              feed.yield(batch(echoes.apply(to: due), playback))
             case .miss(let difference): goodbye = miss(difference)
             }
           }

@@ -35,31 +35,12 @@ package struct DatePlaces: Sendable {
   ///   - kind: the kind of value at this place.
   /// - Throws: `CodedError` if the place is not valid.
   package mutating func add(_ text: String, _ kind: Kind) throws(CodedError) {
-    if text.hasPrefix("$") {
-      let path = try JSONPath(text)
-      guard !path.countsFromEnd else {
-        throw CodedError(.broken, "'\(text)' counts from the end, which a stream has not reached; write [*]")
-      }
-      json.append(Place(path: path, kind: kind))
-      return
-    }
-    let parts = text.split(separator: ":", maxSplits: 1)
-    guard parts.count == 2 else {
-      throw CodedError(
-        .broken,
-        "'\(text.prefix(80))' is not a place; use a JSON path ($.expires_at), header:NAME, query:NAME or form:NAME"
-      )
-    }
-    let name = parts[1].lowercased()
-    func set(_ names: inout [String: Kind]) { if names[name] == nil { names[name] = kind } }
-    switch parts[0] {
-    case "header": set(&headers)
-    case "query": set(&query)
-    case "form": set(&form)
-    default:
-      throw CodedError(
-        .broken,
-        "'\(text.prefix(80))': there is no place '\(parts[0].prefix(20))'; there are $…, header:, query: and form:")
+    func set(_ names: inout [String: Kind], _ name: String) { if names[name] == nil { names[name] = kind } }
+    switch try MessagePlace(text) {
+    case .json(let path): json.append(Place(path: path, kind: kind))
+    case .header(let name): set(&headers, name)
+    case .query(let name): set(&query, name)
+    case .form(let name): set(&form, name)
     }
   }
 }

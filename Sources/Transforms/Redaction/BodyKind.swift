@@ -6,11 +6,11 @@ package indirect enum BodyKind: Equatable {
   case unsaid(BodyKind)
 
   package init(contentType: String?) {
-    let essence = (contentType ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
-    switch essence {
+    switch Self.essence(of: contentType ?? "") {
     case "", "text/plain": self = .unsaid(.text)
     case "application/x-www-form-urlencoded": self = .unsaid(.form)
-    case "application/json", "text/json", "application/ndjson", "application/x-ndjson", "application/jsonl",
+    case "application/json", "text/json", "application/json-rpc", "application/jsonrequest", "application/ndjson",
+      "application/x-ndjson", "application/jsonl",
       "application/json-seq",
       // The data of each event is a separate document.
       "text/event-stream":
@@ -22,6 +22,16 @@ package indirect enum BodyKind: Equatable {
     case let type where type.hasPrefix("text/"): self = .text
     default: self = .other
     }
+  }
+
+  /// The media type without its parameters, in lowercase and without white space.
+  private static func essence(of contentType: String) -> String {
+    let bytes = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }
+    // Most have this form already.
+    guard bytes.contains(where: { $0 <= 0x20 || 0x41...0x5A ~= $0 || $0 >= 0x80 }) else {
+      return bytes.count == contentType.utf8.count ? contentType : String(Substring(bytes))
+    }
+    return Substring(bytes).lowercased().filter { $0 != " " && $0 != "\t" }
   }
 
   /// How to write marks in the body.

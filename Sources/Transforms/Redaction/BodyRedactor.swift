@@ -1,3 +1,4 @@
+import Basics
 package import Cassettes
 
 /// Redacts one body while it streams. Memory use does not grow with the body, and secrets are never written to disk,
@@ -14,12 +15,17 @@ package struct BodyRedactor {
     case multipart(MultipartStream)
   }
 
+  /// The number of bytes of JSON and forms that are examined before anything is passed on: few bodies contain a field
+  /// that is redacted by default, and the others are passed on as they are.
+  private static let examined = 64 << 10
+
   private let redactor: Redactor
   private let contentType: String?
+  private let keepsClaims: Bool
   /// Nil if the body is not encoded.
   private var decoder: TolerantDecoder?
-  /// The bytes received before the kind of the body was known; nil once it is known.
-  private var untold: [UInt8]? = []
+  /// The bytes received before it was decided how to redact the body; nil once it is decided.
+  private var held: [UInt8]? = []
   private var secrets: SecretStream
   private var structure = Structure.none
   private var patterns: PatternStream
@@ -29,15 +35,21 @@ package struct BodyRedactor {
   ///   - redactor: the secrets and rules.
   ///   - contentType: the value of `Content-Type`.
   ///   - codings: the content codings of the body, or nil if it is already decoded.
-  package init(_ redactor: Redactor, contentType: String?, codings: ContentCodings? = nil) {
+  ///   - keepsClaims: whether a JSON Web Token in a field that is redacted by default loses only its signature.
+  package init(
+    _ redactor: Redactor, contentType: String?, codings: ContentCodings? = nil, keepsClaims: Bool = false
+  ) {
     self.redactor = redactor
     self.contentType = contentType
+    self.keepsClaims = keepsClaims
     kind = BodyKind(contentType: contentType)
     if let codings, !codings.isIdentity { decoder = try? codings.tolerantDecoder(limit: redactor.decodedLimit) }
     secrets = SecretStream(redactor.secrets, .plain)
     patterns = PatternStream(redactor.rules.patterns, .plain)
-    if case .unsaid = kind { return }
-    settle(kind)
+    switch kind {
+    case .json, .form, .unsaid: break
+    case .multipart, .markup, .text, .other: settle(kind, [], isWhole: false)
+    }
   }
 
   /// Whether the body has content codings that are decoded here.
@@ -46,16 +58,17 @@ package struct BodyRedactor {
   /// Whether the decoded body exceeds the size limit. Only its beginning was then passed on.
   package var isTooLarge: Bool { decoder?.isTooLarge ?? false }
 
-  /// Whether anything was redacted.
-  package var hasFound: Bool {
-    let inStructure =
+  /// What was redacted so far.
+  package var found: FoundFields {
+    var found =
       switch structure {
-      case .none: false
-      case .json(let stream): stream.hasFound
-      case .form(let stream): stream.hasFound
-      case .multipart(let stream): stream.hasFound
+      case .none: FoundFields()
+      case .json(let stream): stream.found
+      case .form(let stream): stream.found
+      case .multipart(let stream): stream.found
       }
-    return secrets.hasFound || patterns.hasFound || inStructure
+    found.hasMatch = found.hasMatch || secrets.hasFound || patterns.hasFound
+    return found
   }
 
   /// Adds the next chunk.
@@ -72,17 +85,21 @@ package struct BodyRedactor {
 
   private mutating func pass(_ chunk: [UInt8], isLast: Bool) -> [UInt8] {
     var chunk = chunk
-    if let before = untold {
-      chunk = before + chunk
-      guard let told = tell(chunk, isLast: isLast) else {
-        untold = chunk
+    if var all = held.take() {
+      all += chunk
+      let kind = tell(all, isLast: isLast)
+      guard let kind, isLast || all.count > Self.examined || !examines(kind) else {
+        held = all
         return []
       }
-      settle(told)
+      settle(kind, all, isWhole: isLast)
+      chunk = all
     }
     let clean = secrets.push(chunk, isLast: isLast)
     return patterns.push(pass(structured: clean, isLast: isLast), isLast: isLast)
   }
+
+  private func examines(_ kind: BodyKind) -> Bool { kind == .json || kind == .form }
 
   private mutating func pass(structured chunk: [UInt8], isLast: Bool) -> [UInt8] {
     switch structure {
@@ -110,21 +127,66 @@ package struct BodyRedactor {
     return isJSON ? .json : other
   }
 
-  private mutating func settle(_ kind: BodyKind) {
-    untold = nil
+  /// Decides how to redact the body.
+  ///
+  /// - Parameters:
+  ///   - kind: its kind.
+  ///   - bytes: its beginning.
+  ///   - isWhole: whether this is all of it.
+  private mutating func settle(_ kind: BodyKind, _ bytes: [UInt8], isWhole: Bool) {
+    held = nil
     secrets = SecretStream(redactor.secrets, kind.spelling)
     patterns = PatternStream(redactor.rules.patterns, kind.spelling)
     let rules = redactor.rules
-    let looksIntoJSON = !rules.json.isEmpty || !rules.patterns.isEmpty || redactor.secrets.hasNumeric
-    let json = looksIntoJSON ? JSONStream(paths: rules.json, patterns: rules.patterns) : nil
+    var secret = rules.secretJSON
+    if kind == .json {
+      if SecretFields.tokenRequest.mayOccur(inJSON: bytes) { secret = secret.union(rules.secretGrants) }
+      if isWhole, !secret.mayOccur(inJSON: bytes) { secret = .none }
+    }
+    let looksIntoJSON =
+      !rules.json.isEmpty || !rules.patterns.isEmpty || redactor.secrets.hasNumeric || !secret.isEmpty
+    let json =
+      looksIntoJSON
+      ? JSONStream(paths: rules.json, secret: secret, keepsClaims: keepsClaims, patterns: rules.patterns) : nil
+    var fields = SelectedFields(names: rules.form, secret: rules.secretQuery)
     switch kind {
     case .json: structure = json.map(Structure.json) ?? .none
-    case .form where !rules.form.isEmpty || !rules.patterns.isEmpty:
-      structure = .form(FormStream(names: rules.form, patterns: rules.patterns))
-    case .multipart where !rules.form.isEmpty || json != nil:
+    case .form:
+      if isTokenRequest(bytes) { fields.secret = fields.secret.union(rules.secretGrants) }
+      guard !fields.isEmpty || !rules.patterns.isEmpty else { break }
+      structure = .form(FormStream(fields: fields, patterns: rules.patterns))
+    case .multipart where !fields.isEmpty || json != nil:
       structure =
-        MultipartStream(contentType: contentType ?? "", names: rules.form, json: json).map(Structure.multipart) ?? .none
+        MultipartStream(contentType: contentType ?? "", fields: fields, json: json).map(Structure.multipart) ?? .none
     default: break
     }
+  }
+
+  private func isTokenRequest(_ form: [UInt8]) -> Bool {
+    form.split(separator: UInt8(ascii: "&")).contains { SecretFields.tokenRequest.contains(FormItem.name($0)) }
+  }
+}
+
+/// What was redacted in a body, without any value.
+package struct FoundFields: Sendable, Equatable {
+  /// The most names that are kept.
+  private static let limit = 100
+
+  /// The names of fields, and the paths of rules, in the order in which they were found first.
+  package private(set) var names: [String] = []
+  /// Whether a credential was found, or a pattern matched.
+  package var hasMatch = false
+
+  package init() {}
+
+  package var isEmpty: Bool { names.isEmpty && !hasMatch }
+
+  mutating func add(_ name: String) {
+    if names.count < Self.limit, !names.contains(name) { names.append(name) }
+  }
+
+  mutating func add(_ others: FoundFields) {
+    for name in others.names { add(name) }
+    hasMatch = hasMatch || others.hasMatch
   }
 }

@@ -1,23 +1,28 @@
 /// A `name=value` item between `&` in a query or an urlencoded form (WHATWG URL, section 5).
 enum FormItem {
-  /// Redacts an item: the whole value if its name is in `names`, otherwise the pattern matches in it. Returns nil if
+  /// Redacts an item: the whole value if its name is in `fields`, otherwise the pattern matches in it. Returns nil if
   /// nothing has to change.
   static func redact(
-    _ item: ArraySlice<UInt8>, names: Set<String>, patterns: PatternScanner
+    _ item: ArraySlice<UInt8>, fields: SelectedFields, patterns: PatternScanner
   ) -> [UInt8]? {
     guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else { return nil }
     let value = item[(equals + 1)...]
     guard !value.isEmpty else { return nil }
     let head = item[...equals]
-    if isNamed(item[..<equals], names) { return head + Array(RedactionMark.plain.spelled(.percent).utf8) }
+    if fields.select(name(item), value: value) { return head + Array(RedactionMark.plain.spelled(.percent).utf8) }
     guard !patterns.isEmpty, let decoded = String(validating: decode(value), as: UTF8.self),
       let redacted = patterns.redact(decoded)
     else { return nil }
     return head + Array(encode(redacted).utf8)
   }
 
-  static func isNamed(_ name: ArraySlice<UInt8>, _ names: Set<String>) -> Bool {
-    !names.isEmpty && names.contains(String(decoding: decode(name), as: UTF8.self).lowercased())
+  static func isNamed(_ name: ArraySlice<UInt8>, _ fields: SelectedFields) -> Bool {
+    !fields.isEmpty && fields.contains(String(decoding: decode(name), as: UTF8.self))
+  }
+
+  /// The decoded name of an item.
+  static func name(_ item: ArraySlice<UInt8>) -> String {
+    String(decoding: decode(item.prefix { $0 != UInt8(ascii: "=") }), as: UTF8.self)
   }
 
   static func decode(_ text: ArraySlice<UInt8>) -> [UInt8] {
@@ -67,9 +72,9 @@ enum FormItem {
 struct FormStream {
   private static let limit = 64 << 10
 
-  let names: Set<String>
+  let fields: SelectedFields
   let patterns: PatternScanner
-  private(set) var hasFound = false
+  private(set) var found = FoundFields()
   /// The bytes so far of the current item.
   private var item: [UInt8] = []
   /// How to handle the rest of an item that was already decided.
@@ -79,8 +84,8 @@ struct FormStream {
     case none, passes, goes
   }
 
-  init(names: Set<String>, patterns: PatternScanner) {
-    self.names = names
+  init(fields: SelectedFields, patterns: PatternScanner) {
+    self.fields = fields
     self.patterns = patterns
   }
 
@@ -107,8 +112,8 @@ struct FormStream {
 
   /// Handles the end of an item.
   private mutating func end(_ output: inout [UInt8]) {
-    if let redacted = FormItem.redact(item[...], names: names, patterns: patterns) {
-      hasFound = hasFound || redacted != item
+    if let redacted = FormItem.redact(item[...], fields: fields, patterns: patterns) {
+      if redacted != item { found.add(name) }
       output += redacted
     } else {
       output += item
@@ -117,11 +122,14 @@ struct FormStream {
     rest = .none
   }
 
+  /// The current item's name.
+  private var name: String { FormItem.name(item[...]) }
+
   /// Handles an item that is too long to wait for its end.
   private mutating func settle(_ output: inout [UInt8]) {
     let name = item.prefix { $0 != UInt8(ascii: "=") }
-    if name.count < item.count, FormItem.isNamed(name, names) {
-      hasFound = true
+    if name.count < item.count, FormItem.isNamed(name, fields) {
+      found.add(self.name)
       output += name + [UInt8(ascii: "=")] + Array(RedactionMark.plain.spelled(.percent).utf8)
       rest = .goes
     } else {

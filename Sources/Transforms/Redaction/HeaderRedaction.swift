@@ -29,6 +29,8 @@ package enum HeaderRedaction {
   ]
   /// Fields whose values are URLs. Marks in them are percent-encoded.
   package static let addresses: Set<String> = ["location", "content-location", "referer", "origin", "refresh", "link"]
+  /// Fields whose whole value is one URL.
+  package static let wholeAddresses: Set<String> = ["location", "content-location", "referer", "origin"]
   /// Digests of a body. They do not match a redacted body, and would reveal a weak secret.
   package static let digests: Set<String> = ["content-md5", "digest", "content-digest", "repr-digest"]
 

@@ -15,17 +15,23 @@ struct JSONStream {
 
   private var walker: JSONWalker
   private let patterns: PatternScanner
-  private(set) var hasFound = false
+  private let keepsClaims: Bool
+  private(set) var found = FoundFields()
   /// The bytes so far of a name, string or word that is examined as a whole; for a string, without its quotation marks.
   private var piece: [UInt8] = []
   private var isPieceWhole = true
 
   /// - Parameters:
   ///   - paths: the paths of the values to redact.
+  ///   - secret: the names of strings and numbers to redact at any depth.
+  ///   - keepsClaims: whether a JSON Web Token in them loses only its signature.
   ///   - patterns: the patterns to apply to strings that contain escapes. Other strings are covered by the scan of the
   ///   whole text.
-  init(paths: [JSONPath], patterns: PatternScanner) {
-    walker = JSONWalker(paths)
+  init(
+    paths: [JSONPath], secret: FieldNames = .none, keepsClaims: Bool = false, patterns: PatternScanner
+  ) {
+    walker = JSONWalker(paths, leaf: secret.isEmpty ? nil : JSONPath(anywhere: secret, description: "$..*"))
+    self.keepsClaims = keepsClaims
     self.patterns = patterns
   }
 
@@ -65,6 +71,14 @@ struct JSONStream {
 
   private var isTaken: Bool { walker.match != nil }
 
+  /// Whether the value is redacted by default, and not by a path.
+  private var isSecretField: Bool { walker.match != nil && walker.match == walker.leaf }
+
+  private mutating func note() {
+    guard let match = walker.match else { return }
+    found.add(match == walker.leaf ? walker.memberName ?? "" : walker.path(match).description)
+  }
+
   /// Whether a colon here may be part of a credential's mark.
   private var isInMark: Bool { piece.contains(UInt8(ascii: "<")) && !piece.contains(UInt8(ascii: ">")) }
 
@@ -82,7 +96,7 @@ struct JSONStream {
     guard isPieceWhole else { return }
     isPieceWhole = false
     if isTaken {
-      hasFound = true
+      note()
       output += RedactionMark.plain.text.utf8
     } else {
       output += piece
@@ -92,12 +106,17 @@ struct JSONStream {
   private mutating func endString(_ output: inout [UInt8]) {
     if isPieceWhole {
       if isTaken {
-        hasFound = hasFound || piece != Array(RedactionMark.plain.text.utf8)
-        output += RedactionMark.plain.text.utf8
+        var mark = Array(RedactionMark.plain.text.utf8)
+        if isSecretField {
+          if piece.isEmpty || RedactionMark.isMark(piece) { mark = piece }
+          if keepsClaims, let token = UnsignedToken.of(piece) { mark = token }
+        }
+        if piece != mark { note() }
+        output += mark
       } else if !patterns.isEmpty, piece.contains(UInt8(ascii: "\\")), let text = JSONWalker.text(piece),
         let redacted = patterns.redact(text)
       {
-        hasFound = true
+        found.hasMatch = true
         var quoted: [UInt8] = []
         JSON.encode(redacted, into: &quoted)
         output += quoted[1..<(quoted.count - 1)]
@@ -118,11 +137,12 @@ struct JSONStream {
     let kept =
       switch piece.first ?? 0 {
       case UInt8(ascii: "n"): "null"
+      case UInt8(ascii: "t") where isSecretField: "true"
       case UInt8(ascii: "t"), UInt8(ascii: "f"): "false"
       case UInt8(ascii: "-"), 0x30...0x39: "0"
       default: "\"\(RedactionMark.plain.text)\""
       }
-    hasFound = hasFound || piece != Array(kept.utf8)
+    if piece != Array(kept.utf8) { note() }
     output += kept.utf8
   }
 }

@@ -22,12 +22,12 @@ struct MultipartStream {
     case untold([UInt8])
   }
 
-  private let names: Set<String>
+  private let fields: SelectedFields
   /// The initial state for a JSON part; nil if nothing in JSON is redacted.
   private let json: JSONStream?
   /// The bytes before each part and at the end: a line break, two dashes, and the boundary.
   private let delimiter: [UInt8]
-  private(set) var hasFound = false
+  private(set) var found = FoundFields()
   private var place = Place.content(.passed)
   private var held: [UInt8]
 
@@ -35,12 +35,12 @@ struct MultipartStream {
   ///
   /// - Parameters:
   ///   - contentType: the type of the whole body.
-  ///   - names: the names of the parts to redact.
+  ///   - fields: the parts to redact.
   ///   - json: the initial state for each JSON part; nil if nothing in JSON is redacted.
-  init?(contentType: String, names: Set<String>, json: JSONStream? = nil) {
+  init?(contentType: String, fields: SelectedFields, json: JSONStream? = nil) {
     guard let boundary = Self.parameter("boundary", of: contentType), !boundary.isEmpty else { return nil }
     delimiter = Array("\r\n--\(boundary)".utf8)
-    self.names = names
+    self.fields = fields
     self.json = json
     // The first boundary has no line break before it, so one is added here.
     held = Array("\r\n".utf8)
@@ -84,7 +84,6 @@ struct MultipartStream {
         output += held[start..<(end + 4)]
         let content = content(behind: held[start..<end])
         if case .taken = content {
-          hasFound = true
           output += RedactionMark.plain.text.utf8
         }
         start = end + 4
@@ -109,7 +108,7 @@ struct MultipartStream {
     case .taken: break
     case .json(var stream):
       output += stream.push(Array(bytes), isLast: isLast)
-      hasFound = hasFound || stream.hasFound
+      found.add(stream.found)
       return .json(stream)
     case .untold(let before):
       let all = before + bytes
@@ -124,14 +123,17 @@ struct MultipartStream {
   }
 
   /// How to handle the content of a part.
-  private func content(behind header: ArraySlice<UInt8>) -> Content {
+  private mutating func content(behind header: ArraySlice<UInt8>) -> Content {
     var type: String?
     for line in String(decoding: header, as: UTF8.self).components(separatedBy: "\r\n") {
       let parts = line.split(separator: ":", maxSplits: 1)
       guard parts.count == 2 else { continue }
       switch parts[0].trimmingCharacters(in: .whitespaces).lowercased() {
       case "content-disposition":
-        if let name = Self.parameter("name", of: String(parts[1])), names.contains(name.lowercased()) { return .taken }
+        if let name = Self.parameter("name", of: String(parts[1])), fields.contains(name) {
+          found.add(name)
+          return .taken
+        }
       case "content-type": type = parts[1].trimmingCharacters(in: .whitespaces)
       default: break
       }

@@ -33,6 +33,12 @@ package struct RedactionMark: Sendable, Equatable {
     markup = "&lt;\(words)&gt;"
   }
 
+  /// Whether a text is a mark in its plain or percent-encoded spelling, such as a credential's.
+  static func isMark(_ text: some BidirectionalCollection<UInt8>) -> Bool {
+    text.starts(with: "<redacted".utf8) && text.last == UInt8(ascii: ">")
+      || text.starts(with: "%3Credacted".utf8) && text.suffix(3).elementsEqual("%3E".utf8)
+  }
+
   func spelled(_ spelling: Spelling) -> String {
     switch spelling {
     case .plain: text

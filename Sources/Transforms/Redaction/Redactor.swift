@@ -12,7 +12,8 @@ import LaunchContract
 package struct Redactor: Sendable {
   package let secrets: SecretScanner
   package let rules: CompiledRules
-  /// Whether requests may have to be redacted before they are matched, because of a rule or a credential.
+  /// Whether requests may have to be redacted before they are matched in another way than by default, because of a rule
+  /// or a credential.
   package let changesRequests: Bool
   /// The names of credentials that are too short to be found in a text.
   package let unseen: [String]
@@ -37,6 +38,7 @@ package struct Redactor: Sendable {
     unseen = known.filter { 1..<SecretScanner.shortest ~= $0.secret.count }.map(\.name)
     changesRequests =
       !known.isEmpty || rules.changesRequests || !rules.headers.isEmpty || !rules.keptHeaders.isEmpty
+      || rules.secretQuery != SecretFields.inQueries || rules.secretGrants != SecretFields.inTokenRequests
   }
 
   /// Replaces the secrets in a text with marks.
@@ -49,19 +51,33 @@ package struct Redactor: Sendable {
 
   /// Redacts a URL or a request target. Query items are redacted by name, and marks are percent-encoded.
   package func redactURL(_ url: String) -> String {
+    var found: FoundFields? = nil
+    return redactURL(url, &found)
+  }
+
+  /// Redacts a URL, and notes the names of its redacted query items.
+  package func redactURL(_ url: String, _ found: inout FoundFields?) -> String {
     guard let start = Self.targetStart(of: url) else { return redact(url, .percent) }
     let whole = String(url[start...])
     let target = secrets.redact(whole, .percent)
-    guard rules.changesRequests else { return target == whole ? url : url[..<start] + target }
-    let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let path = rules.patterns.redact(String(parts[0]), .percent) ?? String(parts[0])
-    guard parts.count == 2 else { return url[..<start] + path }
-    let items = Array(parts[1].utf8).split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
-      String(
-        decoding: FormItem.redact(item, names: rules.query, patterns: rules.patterns) ?? Array(item), as: UTF8.self)
+    let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+    guard rules.changesRequests || mark != nil else { return target == whole ? url : url[..<start] + target }
+    let plainPath = String(target[..<(mark ?? target.endIndex)])
+    let path = rules.patterns.redact(plainPath, .percent) ?? plainPath
+    guard let mark else { return url[..<start] + path }
+    let fields = SelectedFields(names: rules.query, secret: rules.secretQuery)
+    var query: [UInt8] = []
+    let items = Array(target.utf8[target.utf8.index(after: mark)...])
+    query.reserveCapacity(items.count)
+    // OAuth's implicit flow puts tokens into the fragment.
+    for item in items.split(omittingEmptySubsequences: false, whereSeparator: { $0 == 0x26 || $0 == 0x23 }) {
+      if item.startIndex > 0 { query.append(items[item.startIndex - 1]) }
+      let redacted = FormItem.redact(item, fields: fields, patterns: rules.patterns)
+      if let redacted, !redacted.elementsEqual(item) { found?.add(FormItem.name(item)) }
+      query += redacted ?? Array(item)
     }
-    let query = items.joined(separator: "&")
-    return url[..<start] + path + "?" + (rules.patterns.redact(query, .percent) ?? query)
+    let text = String(decoding: query, as: UTF8.self)
+    return url[..<start] + path + String(target[mark]) + (rules.patterns.redact(text, .percent) ?? text)
   }
 
   /// The beginning of the path and query, or nil if the URL has neither a scheme nor a leading slash.
@@ -92,7 +108,11 @@ package struct Redactor: Sendable {
         if HeaderRedaction.defaultNames.contains(name), !rules.keptHeaders.contains(name) {
           value = HeaderRedaction.redact(value, of: name)
         }
-        value = redact(value, HeaderRedaction.addresses.contains(name) ? .percent : .plain)
+        if !HeaderRedaction.addresses.contains(name) {
+          value = redact(value)
+        } else {
+          value = HeaderRedaction.wholeAddresses.contains(name) ? redactURL(value) : redact(value, .percent)
+        }
       }
       result.fields[number].value = value
     }
@@ -101,7 +121,18 @@ package struct Redactor: Sendable {
 
   /// Redacts the header fields of a message whose body may have changed.
   package func redact(_ headers: Headers, ofChanged isChanged: Bool, length: Int) -> Headers {
+    var names: [String] = []
+    return redact(headers, ofChanged: isChanged, length: length, &names)
+  }
+
+  /// Redacts the header fields of a message whose body may have changed, and notes the names of those that are redacted.
+  package func redact(
+    _ headers: Headers, ofChanged isChanged: Bool, length: Int, _ names: inout [String]
+  ) -> Headers {
     var result = redact(headers)
+    for (field, redacted) in zip(headers.fields, result.fields) where field.value != redacted.value {
+      names.append(field.name)
+    }
     guard isChanged else { return result }
     result.fields.removeAll { HeaderRedaction.digests.contains($0.name.lowercased()) }
     if result["Content-Length"] != nil, result["Content-Encoding"] == nil { result.set("Content-Length", "\(length)") }
@@ -113,10 +144,13 @@ package struct Redactor: Sendable {
   /// - Parameters:
   ///   - headers: the header fields of the message.
   ///   - isDecoded: whether the body is already decoded.
+  ///   - isResponse: whether it is a response's: the claims of tokens in it are kept, since the app may read them. In
+  ///     requests they are not, since they may differ in replay.
   /// - Returns: a redactor for one body.
-  package func body(_ headers: Headers, isDecoded: Bool) -> BodyRedactor {
+  package func body(_ headers: Headers, isDecoded: Bool, isResponse: Bool = false) -> BodyRedactor {
     BodyRedactor(
-      self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers))
+      self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers),
+      keepsClaims: isResponse)
   }
 
   /// The maximum decoded size in bytes of a body that is held in memory as a whole.
@@ -131,10 +165,20 @@ package struct Redactor: Sendable {
   }
 
   /// Redacts a body without content coding.
-  package func redact(decoded body: [UInt8], of headers: Headers) -> [UInt8] {
+  package func redact(decoded body: [UInt8], of headers: Headers, isResponse: Bool = false) -> [UInt8] {
     guard !body.isEmpty else { return body }
-    var stream = self.body(headers, isDecoded: true)
+    var stream = self.body(headers, isDecoded: true, isResponse: isResponse)
     return stream.push(body) + stream.finish()
+  }
+
+  /// Whether a recorded request may contain a field that is redacted by default. Never false if it does.
+  package func mayChange(_ request: RecordedRequest) -> Bool {
+    if request.url.utf8.contains(UInt8(ascii: "?")) { return true }
+    guard request.body.length > 0 else { return false }
+    return switch BodyKind(contentType: request.headers["Content-Type"]) {
+    case .json, .form, .multipart, .unsaid: true
+    case .markup, .text, .other: false
+    }
   }
 
   /// Redacts a body as it was sent. As much as possible of it is decoded first.
@@ -184,6 +228,11 @@ package struct CompiledRules: Sendable {
   package var query: Set<String> = []
   package var form: Set<String> = []
   package var json: [JSONPath] = []
+  /// The names of fields that are redacted by default, without those to keep: in queries and forms, in JSON, and in
+  /// requests for a token.
+  package var secretQuery = SecretFields.inQueries
+  package var secretJSON = SecretFields.inJSON
+  package var secretGrants = SecretFields.inTokenRequests
   /// The patterns, and the query items in texts.
   package var patterns: PatternScanner
 
@@ -192,6 +241,6 @@ package struct CompiledRules: Sendable {
   /// No rules.
   package static let none = CompiledRules(patterns: .none)
 
-  /// Whether a rule changes a part of requests that is relevant for matching.
+  /// Whether a rule changes a part of requests that is relevant for matching, beyond the default.
   var changesRequests: Bool { !query.isEmpty || !form.isEmpty || !json.isEmpty || !patterns.isEmpty }
 }

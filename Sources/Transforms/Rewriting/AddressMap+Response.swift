@@ -3,7 +3,7 @@ package import HTTPMessages
 /// Translation of responses from the upstream to the app.
 extension AddressMap {
   /// Translates header fields: addresses of upstreams become endpoint addresses, and cookies are set for the host that
-  /// the app connects to. Everything else, including order and repeated fields, is unchanged.
+  /// the app connects to. Everything else, including order, repeated and kept fields, is unchanged.
   ///
   /// - Parameters:
   ///   - headers: the fields that the upstream sent.
@@ -13,7 +13,7 @@ extension AddressMap {
   package func responseHeaders(_ headers: Headers, upstream index: Int, form: Form) -> Headers {
     var result = headers
     let matcher = matcher(upstream: index, form: form)
-    for number in result.fields.indices {
+    for number in result.fields.indices where !kept.keeps(header: result.fields[number].name) {
       let field = result.fields[number]
       var value = field.value
       switch HeaderKind(field.name) {
@@ -37,13 +37,17 @@ extension AddressMap {
   ///
   /// - Parameters:
   ///   - contentType: the response's `Content-Type`.
+  ///   - target: the target of the request to the upstream, which tells what is kept by default; nil if there is none.
   ///   - index: the upstream that responded.
   ///   - form: the form of the request.
   /// - Returns: nil if the body is not text, or if no address in it could need a change.
-  package func responseBodyRewriter(contentType: String?, upstream index: Int, form: Form) -> BodyRewriter? {
+  package func responseBodyRewriter(
+    contentType: String?, target: String? = nil, upstream index: Int, form: Form
+  ) -> BodyRewriter? {
     guard let contentType, TextualType.contains(contentType) else { return nil }
     let matcher = matcher(upstream: index, form: form)
-    return matcher.candidates.isEmpty ? nil : BodyRewriter(matcher: matcher)
+    guard !matcher.candidates.isEmpty else { return nil }
+    return BodyRewriter(matcher: matcher, keeping: kept.places(inBodyOf: contentType, target: target))
   }
 
   /// How a field's value contains addresses.

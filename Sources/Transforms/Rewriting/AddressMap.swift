@@ -53,10 +53,12 @@ package struct AddressMap: Sendable {
   package let upstreams: [Upstream]
   /// The environment's main port on 127.0.0.1.
   package let mainPort: UInt16
+  /// The places in responses that are not translated.
+  package let kept: KeptAddresses
   /// The first path segment for each upstream: its authority, with an explicit port if an earlier upstream has the same
   /// authority with the other scheme.
   let segments: [String]
-  /// Every `host[:port]` that names an upstream on the main port.
+  /// Every `host[:port]` that names an upstream on the main port, and each upstream's own name.
   let authorities: [Authority]
   /// 127.0.0.1, localhost and ::1 with each of our ports.
   let endpoints: [Endpoint]
@@ -76,9 +78,10 @@ package struct AddressMap: Sendable {
     let upstream: Int?
   }
 
-  package init(upstreams: [Upstream], mainPort: UInt16) {
+  package init(upstreams: [Upstream], mainPort: UInt16, kept: KeptAddresses = KeptAddresses()) {
     self.upstreams = upstreams
     self.mainPort = mainPort
+    self.kept = kept
     var authorities: [Authority] = []
     var segments: [String] = []
     for (index, upstream) in upstreams.enumerated() {
@@ -89,6 +92,11 @@ package struct AddressMap: Sendable {
       for text in spellings.map({ Array($0.utf8) }) where !authorities.contains(where: { $0.text == text }) {
         authorities.append(Authority(text: text, upstream: index))
       }
+    }
+    for (index, upstream) in upstreams.enumerated() {
+      let name = upstream.name.utf8.map(\.asciiLowercased)
+      guard !authorities.contains(where: { $0.text == name }) else { continue }
+      authorities.append(Authority(text: name, upstream: index))
     }
     self.segments = segments
     // Longest first, so that `host:8080` is found before `host`.
@@ -116,11 +124,18 @@ package struct AddressMap: Sendable {
 
   /// The upstream that `host[:port]` names as the first path segment or in an absolute-form request.
   ///
-  /// - Parameter authority: compared ignoring case. A default port may be written or omitted, and the host name may end
-  ///   with a dot.
+  /// - Parameters:
+  ///   - authority: compared ignoring case. A default port may be written or omitted, and the host name may end with a
+  ///     dot. The upstream's name is also accepted.
+  ///   - scheme: that of an absolute-form request, `http` or `https`; nil for a path segment.
   /// - Returns: the index, or nil if no declared upstream matches. If both `http` and `https` are declared for a host,
-  ///   the bare host means the first of them; `host:80` and `host:443` are unambiguous.
-  package func upstream(authority: String) -> Int? {
+  ///   the bare host means the one with the scheme, or the first of them; `host:80` and `host:443` are unambiguous.
+  package func upstream(authority: String, scheme: String? = nil) -> Int? {
+    if let scheme, let origin = try? Origin(parsing: "\(scheme)://\(authority)"),
+      let index = upstreams.firstIndex(where: { $0.origin == origin })
+    {
+      return index
+    }
     var lowered = authority.utf8.map(\.asciiLowercased)
     let hostEnd = lowered.lastIndex(of: AddressByte.colon) ?? lowered.endIndex
     if hostEnd > 0, lowered[hostEnd - 1] == AddressByte.dot { lowered.remove(at: hostEnd - 1) }

@@ -1,35 +1,76 @@
+import Basics
+
 /// Replaces upstream addresses in a text on its way to the app, while the text streams.
 ///
 /// An address is replaced if it begins an absolute URL, is not part of a longer word or host name, and is not in the
 /// query of another URL: a redirect URI there is meant for the server that receives it. The result does not depend on
-/// how the text is split into chunks; at most the length of one address is held back.
+/// how the text is split into chunks; at most the length of one address is held back. Values at places to keep pass
+/// unchanged.
 package struct BodyRewriter {
   private let matcher: UpstreamURLMatcher
   private var tracker = TokenTracker()
   /// Bytes that may be the beginning of an address. They are examined again with the next chunk.
   private var held: [UInt8] = []
+  /// Follows the places to keep; nil if there are none.
+  private var walker: JSONWalker?
+  /// Whether the text is inside a value to keep.
+  private var isInKept = false
 
-  init(matcher: UpstreamURLMatcher) {
+  /// - Parameters:
+  ///   - matcher: finds the addresses.
+  ///   - places: the places in JSON whose addresses stay.
+  init(matcher: UpstreamURLMatcher, keeping places: [JSONPath] = []) {
     self.matcher = matcher
+    walker = places.isEmpty ? nil : JSONWalker(places)
   }
 
   /// Adds the next chunk.
   ///
   /// - Returns: the bytes that can be passed on; may be empty.
   package mutating func push(_ chunk: [UInt8]) -> [UInt8] {
-    guard !held.isEmpty else { return process(chunk, isLast: false) }
-    let text = held + chunk
-    held = []
-    return process(text, isLast: false)
+    guard walker != nil else { return rewrite(chunk, isLast: false) }
+    return chunk.withUnsafeBufferPointer { pushAroundKept($0) }
   }
 
   /// Ends the text.
   ///
   /// - Returns: the bytes that were held back.
-  package mutating func finish() -> [UInt8] {
-    let text = held
+  package mutating func finish() -> [UInt8] { rewrite([], isLast: true) }
+
+  private mutating func rewrite(_ chunk: [UInt8], isLast: Bool) -> [UInt8] {
+    guard !held.isEmpty else { return process(chunk, isLast: isLast) }
+    let text = held + chunk
     held = []
-    return process(text, isLast: true)
+    return process(text, isLast: isLast)
+  }
+
+  /// Rewrites what is between the values to keep.
+  private mutating func pushAroundKept(_ chunk: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+    var output: [UInt8] = []
+    var start = 0
+    var index = 0
+    func pass(until end: Int, _ rewriter: inout BodyRewriter) {
+      let bytes = Array(chunk[start..<end])
+      output += rewriter.isInKept ? bytes : rewriter.rewrite(bytes, isLast: false)
+      start = end
+    }
+    while index < chunk.count, let (step, end) = walker?.step(chunk, from: index) {
+      let isKept =
+        switch step {
+        case .begins, .inside, .ends: walker?.match != nil
+        case .between, .over: false
+        }
+      if isKept != isInKept {
+        pass(until: index, &self)
+        // No address spans the beginning or the end of a value.
+        if isKept { output += rewrite([], isLast: true) }
+        tracker = TokenTracker()
+        isInKept = isKept
+      }
+      index = end
+    }
+    pass(until: chunk.count, &self)
+    return output
   }
 
   private mutating func process(_ text: [UInt8], isLast: Bool) -> [UInt8] {

@@ -31,7 +31,8 @@ package enum TextualType {
   }
 
   private static let subtypes: Set<String> = [
-    "json", "ndjson", "x-ndjson", "jsonl", "json-seq", "xml", "xml-dtd", "javascript", "x-javascript", "ecmascript",
+    "json", "json-rpc", "jsonrequest", "ndjson", "x-ndjson", "jsonl", "json-seq", "xml", "xml-dtd", "javascript",
+    "x-javascript", "ecmascript",
     "x-www-form-urlencoded", "graphql", "yaml", "x-yaml", "toml", "json5", "vnd.apple.mpegurl", "x-mpegurl", "dash+xml",
   ]
 }

@@ -26,10 +26,12 @@ struct ImportingTests {
   @Test(
     "names the kind of a file that it cannot import",
     arguments: [
-      ("", "the file is empty"), (" \n", "the file is empty"), ("hello", "it is none of har, vinyl, dvr, vcr, vcrpy"),
+      ("", "the file is empty"), (" \n", "the file is empty"),
+      ("hello", "not a recording in a known format (har, vinyl"),
       ("{\"data\": {\"pairs\": []}}", "it looks like a Hoverfly simulation"),
       ("[{\"scope\": \"h\", \"path\": \"/\", \"response\": {}}]", "it looks like a nock recording"),
-      ("\u{1F}", "it is none of"), ("1234:9:websocket;", "it is a flow file of mitmproxy; make a HAR of it"),
+      ("\u{1F}", "not a recording in a known format"),
+      ("1234:9:websocket;", "it is a flow file of mitmproxy; make a HAR of it"),
       ("{\"a\": ", "line 1, column 7: expected a value, found the end of the text"),
     ])
   func unknown(_ text: String, _ problem: String) {

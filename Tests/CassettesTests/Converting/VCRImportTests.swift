@@ -67,6 +67,113 @@ struct VCRImportTests {
     #expect(order.request.body.text == "{\"item\": \"t\u{E9}\", \"price\": 0.00, \"tags\": []}")
   }
 
+  @Test("reads go-vcr's, in both of its versions")
+  func goVCR() throws {
+    let first = """
+      ---
+      version: 1
+      interactions:
+      - request:
+          body: a=1
+          form: {a: ["1"]}
+          headers: {Content-Type: [application/x-www-form-urlencoded]}
+          url: http://h:81/x?q=1
+          method: POST
+        response:
+          body: "{}"
+          headers: {Set-Cookie: [a=1, b=2], Date: ["Tue, 01 Nov 2011 04:58:44 GMT"]}
+          status: 201 Created at last
+          code: 201
+          duration: ""
+      """
+    let second = """
+      ---
+      version: 2
+      interactions:
+          - id: 0
+            request:
+              proto: HTTP/1.1
+              proto_major: 1
+              proto_minor: 1
+              content_length: 3
+              transfer_encoding: []
+              trailer: {}
+              host: h:81
+              remote_addr: ""
+              request_uri: ""
+              body: a=1
+              form: {a: ["1"]}
+              headers: {Content-Type: [application/x-www-form-urlencoded]}
+              url: http://h:81/x?q=1
+              method: POST
+            response:
+              proto: HTTP/2.0
+              proto_major: 2
+              proto_minor: 0
+              transfer_encoding: []
+              trailer: {}
+              content_length: 2
+              uncompressed: true
+              body: "{}"
+              headers: {Set-Cookie: [a=1, b=2], Date: ["Tue, 01 Nov 2011 04:58:44 GMT"]}
+              status: 201 Created at last
+              code: 201
+              duration: 12.5ms
+      """
+    let losses = [
+      first: [],
+      second: [
+        "entry 1: response.duration is left out", "entry 1: HTTP version HTTP/2.0: it is replayed over HTTP/1.1",
+      ],
+    ]
+    for text in [first, second] {
+      let foreign = try ForeignCassette.read(Array(text.utf8), name: "a.yaml")
+      #expect(foreign.format == .goVCR)
+      #expect(foreign.lines == losses[text])
+      let interaction = try #require(foreign.interactions.first)
+      #expect(interaction.request.url == "http://h:81/x?q=1")
+      #expect(interaction.request.body.text == "a=1")
+      #expect(interaction.response.status == 201)
+      #expect(interaction.response.reason == "Created at last")
+      #expect(interaction.response.headers.all("Set-Cookie") == ["a=1", "b=2"])
+      #expect(interaction.response.body.text == "{}")
+      #expect(interaction.startedAt == "2011-11-01T04:58:44Z")
+    }
+  }
+
+  @Test("reads what vcrpy wrote before version 1.0, in JSON and in YAML")
+  func oldVCRpy() throws {
+    let json = #"""
+      [{"request": {"protocol": "https", "host": "h", "port": 8443, "path": "/a?b=1", "method": "GET", "body": null, "headers": {"Accept": "*/*"}},
+        "response": {"status": {"code": 200, "message": "OK"}, "headers": ["Server: x: y\r\n", "Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n"],
+        "body": {"string": "hello"}}}]
+      """#
+    let yaml = """
+      - request: !!python/object:vcr.request.Request
+          body: null
+          headers: !!python/object/apply:__builtin__.frozenset
+          - - !!python/tuple [Accept, '*/*']
+          host: h
+          method: GET
+          path: /a?b=1
+          port: 8443
+          protocol: https
+        response:
+          body: {string: !!python/unicode hello}
+          headers: ["Server: x: y\\r\\n", "Set-Cookie: a=1\\r\\n", "Set-Cookie: b=2\\r\\n"]
+          status: {code: 200, message: OK}
+      """
+    for text in [json, yaml] {
+      let foreign = try ForeignCassette.read(Array(text.utf8), name: "a")
+      #expect(foreign.format == .vcrpy)
+      let interaction = try #require(foreign.interactions.first)
+      #expect(interaction.request.url == "https://h:8443/a?b=1")
+      #expect(interaction.request.headers == ["Accept": "*/*"])
+      #expect(interaction.response.headers.fields.map(\.value) == ["x: y", "a=1", "b=2"])
+      #expect(interaction.response.body.text == "hello")
+    }
+  }
+
   @Test("decodes content codings, and keeps binary bodies byte for byte")
   func vcrpyBodies() throws {
     let interactions = try Fixture.vcrpy.read().interactions

@@ -59,17 +59,22 @@ struct HARReadingTests {
       request: #", "headers": [{"name": ":authority", "value": "x"}, {"name": "accept", "value": "*/*"}]"#,
       response: """
         , "headers": [{"name": ":status", "value": "200"}, {"name": "a b", "value": "x"}, {"value": "x"},
-        {"name": "x-null", "value": null}, {"name": "Set-Cookie", "value": "a=1\\nb=2"}]
+        {"name": "x-null", "value": null}, {"name": "Set-Cookie", "value": "a=1\\nb=2"},
+        {"name": "Set-Cookie", "value": ["c=3", "d=4"]}, {"name": "x-n", "value": 7}, {"name": "x-b", "value": true}]
         """)
     #expect(cassette.interactions[0].request.headers == ["accept": "*/*"])
-    #expect(cassette.interactions[0].response.headers == ["x-null": "", "Set-Cookie": "a=1", "Set-Cookie": "b=2"])
+    #expect(
+      cassette.interactions[0].response.headers == [
+        "x-null": "", "Set-Cookie": "a=1", "Set-Cookie": "b=2", "Set-Cookie": "c=3", "Set-Cookie": "d=4", "x-n": "7",
+        "x-b": "true",
+      ])
   }
 
   @Test(
     "skips entries that cannot be replayed, with the reason",
     arguments: [
-      ("wss://api.example.com/", "101", "entry 1: a WebSocket"),
-      ("ws://api.example.com/", "200", "entry 1: a WebSocket"),
+      ("wss://api.example.com/", "101", "entry 1: a WebSocket whose messages were not saved"),
+      ("ws://api.example.com/", "0", "entry 1: status 0: the request failed or was blocked"),
       ("data:text/plain,x", "200", "entry 1: its URL begins with data:"),
       ("blob:https://x/1", "200", "entry 1: its URL begins with blob:"),
       ("about:blank", "200", "entry 1: its URL begins with about:"),
@@ -84,10 +89,39 @@ struct HARReadingTests {
     #expect(cassette.skipped == [reason])
   }
 
-  @Test("skips a WebSocket that a browser recorded with an https URL")
-  func webSocket() throws {
-    #expect(try entry(entry: #", "_resourceType": "websocket""#).skipped == ["entry 1: a WebSocket"])
-    #expect(try entry(entry: #", "_webSocketMessages": []"#).skipped == ["entry 1: a WebSocket"])
+  @Test("reads WebSockets as Chrome, Playwright and mitmproxy write them", arguments: ["101", "200"])
+  func webSocket(status: String) throws {
+    let messages = #"""
+      [{"type": "send", "time": 1.5, "opcode": 1, "data": "hi"}, {"type": "receive", "time": 2, "opcode": 2, "data": "AP8="},
+       {"type": "receive", "time": 2, "opcode": 9, "data": ""}, {"type": "send", "time": 2, "opcode": 10, "data": ""},
+       {"type": "receive", "time": 3, "opcode": 8, "data": ""}, {"type": "error", "time": 4, "opcode": -1, "data": "gone"}]
+      """#
+    for url in ["wss://api.example.com/a", "https://api.example.com/a"] {
+      let cassette = try entry(
+        url: url, status: status, entry: #", "_resourceType": "websocket", "_webSocketMessages": \#(messages)"#)
+      #expect(cassette.skipped == [])
+      let interaction = try #require(cassette.interactions.first)
+      #expect(interaction.request.method == RecordedRequest.webSocketMethod)
+      #expect(interaction.request.url == "https://api.example.com/a")
+      #expect(interaction.response.status == 101)
+      #expect(
+        interaction.webSocket == [
+          WebSocketFrame(isFromApp: true, time: 1.5, message: WebSocketMessage(.text, Array("hi".utf8))),
+          WebSocketFrame(isFromApp: false, time: 2, message: WebSocketMessage(.binary, [0, 255])),
+          WebSocketFrame(isFromApp: false, time: 3, message: WebSocketMessage(.close)),
+        ])
+    }
+  }
+
+  @Test("skips a WebSocket that cannot be replayed, and keeps a refused one")
+  func incompleteWebSocket() throws {
+    #expect(
+      try entry(status: "101", entry: #", "_resourceType": "websocket""#).skipped
+        == ["entry 1: a WebSocket whose messages were not saved"])
+    #expect(
+      try entry(status: "101", entry: #", "_webSocketMessages": [{"type": "send", "opcode": 0}]"#).skipped
+        == ["entry 1: a WebSocket that cannot be read: _webSocketMessages[0].opcode is not 1, 2 or 8"])
+    #expect(try entry(url: "wss://api.example.com/", status: "403").interactions.map(\.response.status) == [403])
   }
 
   @Test("lists the entries whose body was not saved")

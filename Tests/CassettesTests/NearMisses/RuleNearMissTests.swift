@@ -80,6 +80,22 @@ struct RuleNearMissTests {
     #expect(try says(none, recorded) == ["part 1 `f`: recorded `{\"v\":1}`, missing in the request"])
   }
 
+  @Test("multipart bodies in any order differ by the name of a part")
+  func anyOrder() throws {
+    func part(_ name: String, _ content: String) -> String {
+      "--a\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(content)\r\n"
+    }
+    let type = "multipart/form-data; boundary=a"
+    let recorded = Interaction.recorded(
+      "POST", "https://a.test/x", upstream: "api", type: type,
+      body: part("f", "1") + part("g", "2") + part("g", "3") + "--a--\r\n")
+    let rule = #"{"rules": [{"compare": {"partOrder": false}}]}"#
+    let sent = Sent("POST", "/x", type: type, part("g", "2") + part("f", "4") + part("g", "5") + "--a--\r\n")
+    #expect(
+      try says(sent, recorded, rule) == ["part `f`: recorded `1`, got `4`", "part `g` number 2: recorded `3`, got `5`"])
+    #expect(try nearest(sent, [recorded], rule).first?.rules == ["rule 1: ignores the order of parts"])
+  }
+
   @Test("XML differs by path")
   func xml() throws {
     func recorded(_ text: String) -> Interaction {

@@ -39,10 +39,13 @@ struct MatchingRulesTests {
         #"{"rules": [{"ignore": {"pattern": ["("]}}]}"#,
         "matching.rules[0].ignore.pattern[0]: '(' is not a valid regular expression: missing closing parenthesis"
       ),
-      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "Choose from auto, bytes, json, form, multipart, xml, none"),
+      (#"{"rules": [{"compare": {"body": "yaml"}}]}"#, "choose from auto, bytes, json, form, multipart, xml or none"),
       (#"{"rules": [{"compare": {"host": "no"}}]}"#, "rules[0].compare.host: expected true or false, not a string"),
       (#"{"order": "any"}"#, "order: 'any' is not valid"),
-      (#"{"rules": [{"path": "/a"}]}"#, "matching.rules[0] changes nothing; give it ignore, compare or changesState"),
+      (
+        #"{"rules": [{"path": "/a"}]}"#,
+        "matching.rules[0] changes nothing; give it ignore, echo, compare or changesState"
+      ),
       (
         #"{"rules": [{"path": "a/*", "changesState": true}]}"#,
         "matching.rules[0].path is 'a/*'; paths begin with /, so begin it with / or **"

@@ -77,6 +77,24 @@ struct MultipartTests {
     #expect(try !areSame(sent("x", [csrf(1)]), sent("y", [csrf(2)])))
   }
 
+  @Test("may come in any order if a rule says so, except those of one name")
+  func anyOrder() throws {
+    let rule = #"{"rules": [{"compare": {"partOrder": false}}]}"#
+    let other = text.replacing("hello", with: "bye")
+    #expect(try areSame(sent("x", [text, file]), sent("y", [file, text]), rule))
+    #expect(try areSame(sent("x", [text, other, file]), sent("y", [text, file, other]), rule))
+    #expect(try !areSame(sent("x", [text, other]), sent("y", [other, text]), rule))
+    #expect(try !areSame(sent("x", [text, file]), sent("y", [file, other]), rule))
+    let back = #"{"rules": [{"compare": {"partOrder": false}}, {"compare": {"partOrder": true}}]}"#
+    #expect(try !areSame(sent("x", [text, file]), sent("y", [file, text]), back))
+    let mixed = { (parts: [String]) in
+      Sent(
+        "POST", type: "multipart/mixed; boundary=x",
+        parts.map { "--x\r\n\r\n\($0)\r\n" }.joined() + "--x--")
+    }
+    #expect(try !areSame(mixed(["a", "b"]), mixed(["b", "a"]), rule), "parts without a name keep their order")
+  }
+
   @Test("are compared by parts if a rule says so, regardless of the type")
   func asked() throws {
     let rule = #"{"rules": [{"compare": {"body": "multipart"}}]}"#

@@ -52,6 +52,35 @@ struct XMLTests {
     #expect(try areSame(text, text))
   }
 
+  @Test(
+    "omit what a pattern matches across tags",
+    arguments: [
+      ("<sentAt>[^<]*</sentAt>", "<a><sentAt>1</sentAt><b/></a>", "<a>\n  <b/>\n</a>", true),
+      ("(?<=<sentAt>)[^<]+", "<a><sentAt>1</sentAt></a>", "<a><sentAt>22</sentAt></a>", true),
+      ("(?<=<sentAt>)[^<]+", "<a><sentAt>1</sentAt><b>1</b></a>", "<a><sentAt>22</sentAt><b>2</b></a>", false),
+      (
+        "<(\\\\w+:)?Header>.*?</(\\\\w+:)?Header>", "<e><h:Header xmlns:h='u'>1</h:Header></e>",
+        "<e><Header>2</Header></e>", false
+      ),
+      (
+        "<s:Header>(?s:.*?)</s:Header>", "<s:e xmlns:s='u'><s:Header><t>1</t></s:Header></s:e>",
+        "<s:e xmlns:s='u'><s:Header/></s:e>", false
+      ),
+      (
+        "<s:Header>(?s:.*?)</s:Header>", "<s:e xmlns:s='u'><s:Header><t>1</t></s:Header></s:e>",
+        "<s:e xmlns:s='u'><s:Header>\n</s:Header></s:e>", true
+      ),
+      (" nonce='[^<']*'(?=>)", "<a nonce='1'>x</a>", "<a nonce='2'>x</a>", true),
+      // Not XML any more without the tag, so the rest is compared byte by byte.
+      ("<b>", "<a><b>1</b></a>", "<a><b>1</b></a>", true), ("<b>", "<a><b>1</b></a>", "<a><b>1</b> </a>", false),
+      // A set that leaves markup out is about the text.
+      ("[^<>]+", "<a>1</a>", "<a>2</a>", true), ("[^<>]+", "<a>1</a>", "<b>1</b>", false),
+    ])
+  func markup(pattern: String, one: String, other: String, isSame: Bool) throws {
+    let rule = "{\"rules\": [{\"compare\": {\"body\": \"xml\"}, \"ignore\": {\"pattern\": [\"\(pattern)\"]}}]}"
+    #expect(try areSame(one, other, rule) == isSame)
+  }
+
   @Test("omit the text and attribute values that a pattern matches")
   func patterns() throws {
     let rule = #"{"rules": [{"compare": {"body": "xml"}, "ignore": {"pattern": ["\\d+"]}}]}"#

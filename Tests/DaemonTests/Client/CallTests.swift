@@ -29,7 +29,8 @@ struct CallTests {
       case "GET /v1/environments/e-1/journal?after=4": (200, #"{"entries":[],"last":4,"more":false}"#)
       case "POST /v1/ports": (201, #"{"ports":[{"port":20000,"name":"debug"}]}"#)
       case "DELETE /v1/ports/20000": (204, "")
-      case "DELETE /v1/environments/e-1?failed=true": (200, #"{"ok":true}"#)
+      case "DELETE /v1/environments/e-1?failed=true", "DELETE /v1/environments/e-2?expectRequests=true":
+        (200, #"{"ok":true}"#)
       case "GET /v1/environments": (200, #"{"environments":[]}"#)
       default: (404, #"{"type":"about:blank","title":"Not found","status":404,"detail":"there is no \#(call.line)"}"#)
       }
@@ -46,10 +47,12 @@ struct CallTests {
     #expect(try await client.environments().isEmpty)
     let report = try await client.end("e-1", hasSucceeded: false, as: [String: Bool].self)
     #expect(report == ["ok": true])
+    #expect(try await client.end("e-2", expectsRequests: true, as: [String: Bool].self) == ["ok": true])
     #expect(daemon.calls.allSatisfy { $0.token == "Bearer t-1" })
     #expect(
       daemon.calls.map(\.body) == [
         #"{"toggles":{"a":null,"b":1}}"#, #"{"advance":90}"#, "", #"{"names":["debug"],"owner":{"pid":7}}"#, "", "", "",
+        "",
       ])
     await daemon.stop()
   }

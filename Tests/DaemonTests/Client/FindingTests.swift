@@ -28,7 +28,9 @@ struct FindingTests {
     let error = await #expect(throws: DaemonClientError.self) { try await DaemonClient.connect(to: home) }
     #expect(error?.kind == .noDaemon)
     #expect(
-      error?.message == "no daemon runs for \(home.folder); start one with: diorama serve --state \(home.folder)")
+      error?.message
+        == "no daemon runs for \(home.folder), so there are no environments or leased ports; start the daemon with: "
+        + "diorama serve --state \(home.folder)")
   }
 
   @Test("reports a daemon whose process is gone")

@@ -60,8 +60,8 @@ struct DaemonConfigurationTests {
   @Test(
     "reports what is wrong, and where",
     arguments: [
-      (#"{"limit": {}}"#, "'limit' is not a configuration member; did you mean 'limits'?"),
-      (#"{"limits": {"wait": 1}}"#, "'limits.wait' is not a configuration member; did you mean 'waits'?"),
+      (#"{"limit": {}}"#, "limit: unknown member; did you mean 'limits'?"),
+      (#"{"limits": {"wait": 1}}"#, "limits.wait: unknown member; did you mean 'waits'?"),
       (#"{"limits": {"environments": 0}}"#, "limits.environments: 0 is not between"),
       (#"{"limits": {"waitSeconds": -1}}"#, "limits.waitSeconds"),
       (#"{"control": "0.0.0.0:80"}"#, "'0.0.0.0' is not allowed"),

@@ -204,7 +204,7 @@ final class FakeOperations: ControlOperations {
     return try reported()
   }
 
-  func end(_ id: String, hasSucceeded: Bool) async throws(DaemonError) -> Report {
+  func end(_ id: String, hasSucceeded: Bool, expectsRequests: Bool) async throws(DaemonError) -> Report {
     try check(id)
     state.withLock { $0.isOver = true }
     return try reported()

@@ -2,6 +2,7 @@ import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
+import HTTPMessages
 import TestSupport
 import Testing
 import class Daemon.EnvironmentManager
@@ -16,7 +17,7 @@ struct EndingTests {
     _ = try? await manager.end(id)
   }
 
-  @Test("ends an environment when its time is over, not before")
+  @Test("ends an environment when its time is up, not before")
   func time() async throws {
     let test = try TestManager()
     var request = ProvisioningRequest.mock
@@ -67,12 +68,45 @@ struct EndingTests {
     await #expect(throws: DaemonError.self) { try await test.manager.provision(.mock) }
   }
 
+  @Test("keeps a recording aside unless a client ends its environment", arguments: [EndCause.time, .stop, .owner])
+  func aside(cause: EndCause) async throws {
+    let cassettes = try ScratchFolder()
+    let location = CassetteLocation(cassettes.path + "/one")
+    let test = try TestManager()
+    var request = ProvisioningRequest.mock
+    request.mode = "record"
+    request.cassette = location.base
+    request.ttlSeconds = 100
+    let draw = Array(#"{"key": "email"}"#.utf8)
+    let first = try await test.manager.provision(request).id
+    #expect(try await test.manager.strings(first, body: draw).status == 200)
+    #expect(try await test.manager.end(first).recording?.outcome == .written)
+    let good = try Data(contentsOf: URL(fileURLWithPath: location.har))
+
+    let child = try await onThread {
+      try Child([Array("/bin/sleep".utf8), Array("1000".utf8)], environment: [:])
+    }
+    if cause == .owner { (request.owner, request.ttlSeconds) = (Owner(pid: child.pid), nil) }
+    let second = try await test.manager.provision(request).id
+    #expect(try await test.manager.strings(second, body: draw).status == 200)
+    child.send(SIGKILL)
+    _ = try await onThread { child.waitForEnd() }
+    if cause != .stop {
+      test.manager.tick(now: Date(timeIntervalSinceNow: cause == .time ? 101 : 0))
+      await Self.waitForEnd(of: second, test.manager)
+      #expect(try test.manager.report(second).recording?.outcome == .aside)
+    }
+    await test.stop()
+    #expect(try Data(contentsOf: URL(fileURLWithPath: location.har)) == good)
+    #expect(location.failed?.exists == true)
+  }
+
   @Test("stores the end before it begins")
   func storedFirst() async throws {
     let test = try TestManager()
     let environment = try await test.manager.provision(.mock)
     let (hosted, _) = try test.manager.hosted(environment.id)
-    try hosted.saveEnding()
+    try hosted.saveEnding(hasSucceeded: true)
     // A late change doesn't revert the state.
     try hosted.save()
     let document = try #require(try test.store.load().environments.first).document

@@ -108,7 +108,7 @@ struct LifecycleTests {
     try Self.begin("b", &lifecycle, recording: "/nowhere/c")
   }
 
-  @Test("reports a ready environment as due once its time is over")
+  @Test("reports a ready environment as due once its time is up")
   func due() throws {
     var lifecycle = Self.lifecycle()
     try Self.begin("a", &lifecycle)

@@ -178,7 +178,7 @@ struct RestoringTests {
   func ending() async throws {
     let first = try TestManager()
     let environment = try await first.manager.provision(.mock)
-    try first.manager.hosted(environment.id).hosted.saveEnding()
+    try first.manager.hosted(environment.id).hosted.saveEnding(hasSucceeded: true)
     let second = try TestManager(store: try await first.die(), folder: first.folder)
     try await second.manager.restore()
     #expect(try second.isEmpty)
@@ -188,7 +188,9 @@ struct RestoringTests {
   }
 
   /// Kills a daemon while it ends an environment that recorded one value.
-  private func killedWhileEnding(_ cassette: String) async throws -> (id: String, next: TestManager) {
+  private func killedWhileEnding(
+    _ cassette: String, hasSucceeded: Bool = true
+  ) async throws -> (id: String, next: TestManager) {
     let first = try TestManager()
     var request = ProvisioningRequest.mock
     request.mode = "record"
@@ -196,7 +198,7 @@ struct RestoringTests {
     let id = try await first.manager.provision(request).id
     #expect(try await first.manager.strings(id, body: Array(#"{"key": "email"}"#.utf8)).status == 200)
     let hosted = try first.manager.hosted(id).hosted
-    try hosted.saveEnding()
+    try hosted.saveEnding(hasSucceeded: hasSucceeded)
     // A kill releases the files, too.
     hosted.environment?.recorder?.release()
     return (id, try TestManager(store: try await first.die(), folder: first.folder))
@@ -213,6 +215,19 @@ struct RestoringTests {
     #expect(report.failures.first?.contains("its recording was saved") == true)
     #expect(location.exists)
     #expect(access(location.partial, F_OK) != 0)
+    await second.stop()
+  }
+
+  @Test("keeps aside the recording of an environment that was ending because its test failed")
+  func failingRecording() async throws {
+    let cassettes = try ScratchFolder()
+    let location = CassetteLocation(cassettes.path + "/one")
+    let (id, second) = try await killedWhileEnding(location.base, hasSucceeded: false)
+    try await second.manager.restore()
+    let report = try second.manager.report(id)
+    #expect(report.recording?.outcome == .aside)
+    #expect(report.failures.first?.contains("its recording was kept as \(location.base).failed.har") == true)
+    #expect(!location.exists && location.failed?.exists == true)
     await second.stop()
   }
 
@@ -289,7 +304,7 @@ struct RestoringTests {
     #expect(try second.isEmpty)
   }
 
-  @Test("ends restored environments whose time is over")
+  @Test("ends restored environments whose time is up")
   func over() async throws {
     let first = try TestManager()
     var request = ProvisioningRequest.mock

@@ -124,7 +124,7 @@ struct ControlConnectionTests {
       (.init(bytes: "nonsense\r\n\r\n", closes: true), "not HTTP/1.1"),
       (
         .init(bytes: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", closes: true),
-        "closed within the response's body"
+        "closed before the end of the response's body"
       ),
     ])
   func refusals(_ answer: ControlServer.Answer, _ words: String) throws {

@@ -21,7 +21,7 @@ struct FollowerTests {
           mode: .mock, clock: .init(kind: .manual, start: "2018-10-08T09:00:00Z"), toggles: [:], values: [:]))
     }
 
-    /// Whether answers leave at once, as on an idle machine.
+    /// Whether responses are sent at once, as on an idle machine.
     var isQuick = true
 
     mutating func settle() {
@@ -267,7 +267,7 @@ struct FollowerTests {
     #expect(link.live.state.revision == 0)
   }
 
-  @Test("learns of the environment's end, like all who wait for it")
+  @Test("is notified of the environment's end, like everything that waits for it")
   func end() throws {
     var link = try Link()
     let question = link.ask("a")

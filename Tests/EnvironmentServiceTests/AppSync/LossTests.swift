@@ -9,7 +9,7 @@ import Testing
 
 @testable import EnvironmentService
 
-/// The environment is scripted.
+/// Uses a scripted environment.
 @Suite("An app that loses its environment")
 struct LossTests {
   private static func contract(_ origin: Origin) -> LaunchContract {
@@ -26,7 +26,7 @@ struct LossTests {
 
   private static let nothing = json(#"{"revision": 0, "over": false, "steps": []}"#)
 
-  /// No patience with an environment that was never there.
+  /// Does not wait for an environment that has never responded.
   private static var onlyAgain: Patience {
     var patience = Patience()
     patience.first = .zero

@@ -66,7 +66,7 @@ struct ComplaintTests {
     }
   }
 
-  @Test("no request reaches the backend after the last recorded answer, or if something is missing")
+  @Test("no request reaches the backend after the last recorded response, or if something is missing")
   func neverLive() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
@@ -80,7 +80,7 @@ struct ComplaintTests {
     }
   }
 
-  @Test("concurrent tests share no state: each gets a request's answers from the first on")
+  @Test("concurrent tests share no state: each gets a request's responses from the first one")
   func apart() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

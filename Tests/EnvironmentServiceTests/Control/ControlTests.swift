@@ -87,7 +87,7 @@ struct ControlTests {
       let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
       let answer = try await environment.control("/usage", #"{"toggles": {"a": \#(value)}}"#)
       #expect(answer.status == 400)
-      #expect(answer.text.contains("deep in each other"))
+      #expect(answer.text.contains("levels deep"))
     }
   }
 

@@ -35,7 +35,7 @@ struct CookieTests {
   func apart() async throws {
     let (a, b) = (try Self.upstream("a"), try Self.upstream("b"))
     try await withService(a) { fixture in
-      // All cookies as they are: what is recorded is what was sent.
+      // No cookie is redacted, so the recording shows what was sent.
       try fixture.project(
         matching: #"{"rules": [{"compare": {"headers": ["Cookie"]}}]}"#,
         redaction: #"{"keep": {"headers": ["Cookie", "Set-Cookie"]}}"#)

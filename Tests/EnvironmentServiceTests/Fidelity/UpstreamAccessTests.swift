@@ -10,9 +10,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("How upstreams are reached", .timeLimit(.minutes(5)))
+@Suite("Access settings of upstreams", .timeLimit(.minutes(5)))
 struct UpstreamAccessTests {
-  @Test("added headers go to their upstream alone, in place of the app's; no recording has them, nor what echoes them")
+  @Test("send headers to their upstream only, in place of the app's, and redact them in recordings, even if echoed")
   func headers() async throws {
     let echo: TestUpstream.Answer = { request in
       let fields = request.headers.fields.filter { $0.name != "Host" }
@@ -41,7 +41,7 @@ struct UpstreamAccessTests {
       #expect(!har.contains("key-of-a-1") && !har.contains("token-of-a"), "\(har)")
       #expect(har.contains("X-Api-Key: <redacted:a/X-Api-Key>") && har.contains("X-Tenant: blue"), "\(har)")
       #expect(try fixture.cassette().interactions[0].request.headers["X-Tenant"] == nil)
-      // In replay it has no effect, and none is needed.
+      // In replay, access settings have no effect and are not required.
       let report = try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/", of: 0).status == 200)
       }
@@ -50,7 +50,7 @@ struct UpstreamAccessTests {
     await b.stop()
   }
 
-  @Test("an authority of its own, a client certificate, any certificate: recorded by it, replayed without")
+  @Test("set a CA and a client certificate, or skip verification, for recording; replay does not need them")
   func tls() async throws {
     try await withTLSUpstream(asksForClient: true) { origin, certificate in
       let folder = URL(filePath: certificate).deletingLastPathComponent()
@@ -79,7 +79,7 @@ struct UpstreamAccessTests {
     }
   }
 
-  @Test("reports unusable settings when the environment is provisioned: what is wrong, for which upstream, what to do")
+  @Test("are checked when the environment is provisioned; errors name the problem, the upstream and what to do")
   func errors() async throws {
     try await withService { fixture in
       try fixture.write("no certificate", to: "empty.pem")
@@ -98,7 +98,7 @@ struct UpstreamAccessTests {
         ("api", .init(clientCertificate: path("cert.pem"), clientKey: path("locked.key")), .usage, "is encrypted"),
         ("api", .init(clientKey: path("locked.key")), .usage, "a key needs its certificate"),
         ("api", .init(ca: "ca.pem"), .usage, "is not absolute"),
-        ("api", .init(headers: ["X A": Secret("1")]), .usage, "is not a header name"),
+        ("api", .init(headers: ["X A": Secret("1")]), .usage, "not a header name"),
         ("api", .init(headers: ["X-A": Secret("1\r\nX-B: 2")]), .usage, "has line ends"),
         ("api", .init(headers: ["Content-Length": Secret("1")]), .usage, "belongs to the connection"),
         ("api", .init(headers: ["X-A": Secret("1"), "x-a": Secret("2")]), .usage, "given twice"),
@@ -113,7 +113,7 @@ struct UpstreamAccessTests {
     }
   }
 
-  @Test("no secret goes to a URL that only the cassette names; in replay, where none is sent, it does not matter")
+  @Test("send no secret to a URL that only the cassette names; replay sends none, so it accepts them")
   func onlyInCassette() async throws {
     let upstream = try TestUpstream { text($0.headers["X-Api-Key"] ?? "none") }
     try await withService(upstream) { fixture in
@@ -140,7 +140,7 @@ struct UpstreamAccessTests {
     }
   }
 
-  @Test("advice that is copied into a shell quotes what a cassette calls its upstreams")
+  @Test("are advised in shell syntax with quoted upstream names, which may come from a cassette")
   func quoted() {
     let specification = EnvironmentSpecification(name: "t", mode: .extend)
     #expect(specification.upstreamAdvice("api", "http://a.test") == "--upstream api=http://a.test")
@@ -150,7 +150,7 @@ struct UpstreamAccessTests {
         .contains(" --upstream '$(id)=http://a.test' "))
   }
 
-  @Test("a restart keeps which URLs the caller named, and checks that secrets go to no others")
+  @Test("send secrets only to URLs that the caller named, also after a restart")
   func restored() async throws {
     let upstream = try TestUpstream { text($0.headers["X-Api-Key"] ?? "none") }
     try await withService(upstream) { fixture in
@@ -164,7 +164,7 @@ struct UpstreamAccessTests {
       } after: { environment async throws in
         #expect(try await environment.get("/b").text == "key-of-api")
       }
-      // As an earlier version stored it.
+      // A snapshot as earlier versions stored it.
       let stored = try #require(snapshot.withLock { $0 })
       var object = try #require(JSONSerialization.jsonObject(with: stored.encoded()) as? [String: Any])
       var specification = try #require(object["specification"] as? [String: Any])
@@ -178,7 +178,7 @@ struct UpstreamAccessTests {
     }
   }
 
-  @Test("goes by the control API and back, and is checked there")
+  @Test("are accepted and checked by the control API, and kept in snapshots")
   func request() throws {
     let access = [
       "api": UpstreamAccess(
@@ -196,7 +196,7 @@ struct UpstreamAccessTests {
       try EnvironmentConfiguration(decoding: JSONEncoder().encode(configuration), from: .api)
     }
     #expect(error?.problem.hasPrefix("upstreams.api.ca: not an absolute path") == true)
-    // A restart brings it back.
+    // A restart restores them.
     let snapshot = try JSONDecoder().decode(EnvironmentSpecification.self, from: JSONEncoder().encode(specification))
     #expect(snapshot.access == access)
   }

@@ -44,7 +44,7 @@ struct UpstreamHeadTests {
       let answer = try? await environment.get("/a")
       #expect(answer == nil || answer?.status == 502)
       let report = await environment.end().report
-      #expect(report.requests.recorded == 0)
+      #expect(!report.ok && report.upstreamFailures?.map(\.url) == ["\(upstream.origin)/a"])
     }
   }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The report as text")
 struct ReportTextTests {
-  @Test("styles both sides of a difference, and is the same text without colors")
+  @Test("styles both sides of a difference, and has the same text without colors")
   func differences() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

@@ -4,6 +4,7 @@ import Cassettes
 import Foundation
 import HTTPMessages
 import LaunchContract
+import PortLeases
 import Testing
 
 @testable import EnvironmentService
@@ -60,10 +61,35 @@ struct ContractTests {
           "DIORAMA_ENDPOINT_MY_API_V2": "http://127.0.0.1:\(environment.upstreams[0].port)",
           "DIORAMA_PORT_D_BUG": "20012", "DIORAMA_ENVIRONMENT": environment.id,
           "DIORAMA_CONTROL": "http://127.0.0.1:\(environment.mainPort)/__diorama", "DIORAMA_TOKEN": environment.token,
-          "TZ": "Europe/London",
+          "DIORAMA_MAIN": "http://127.0.0.1:\(environment.mainPort)",
+          "DIORAMA_PROXY": "http://127.0.0.1:\(environment.mainPort)", "TZ": "Europe/London",
         ])
       let bare = try fixture.provision(.proxy, ["api": Self.api])
       #expect(bare.variables["TZ"] == nil)
+    }
+  }
+
+  @Test("gives an upstream the requested port and variable")
+  func fixedPorts() async throws {
+    try await withService { fixture in
+      let held = try PortReservation()
+      let environment = try fixture.provision(.proxy, ["api": Self.api, "auth": Self.cdn]) {
+        $0.endpointPorts = ["auth": held.port]
+        $0.endpointVariables = ["AUTH_URL": "auth"]
+      }
+      #expect(environment.endpoint("auth") == "http://127.0.0.1:\(held.port)")
+      #expect(environment.variables["AUTH_URL"] == "http://127.0.0.1:\(held.port)")
+      #expect(environment.endpoint("api") != environment.endpoint("auth"))
+      let error = #expect(throws: CodedError.self) {
+        try fixture.provision(.proxy, ["api": Self.api]) { $0.endpointPorts = ["api": held.port] }
+      }
+      #expect(error?.description.contains("\(held.port)") == true)
+      for change: (inout EnvironmentSpecification) -> Void in [
+        { $0.endpointPorts = ["aip": 8081] }, { $0.endpointVariables = ["API_URL": "aip"] },
+      ] {
+        let error = #expect(throws: CodedError.self) { try fixture.provision(.proxy, ["api": Self.api], change) }
+        #expect(error?.description.contains("there is no upstream 'aip'; the declared upstreams are: api") == true)
+      }
     }
   }
 

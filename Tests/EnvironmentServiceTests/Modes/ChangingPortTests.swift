@@ -10,7 +10,7 @@ struct ChangingPortTests {
   private static func elsewhere(_ text: String) throws -> Origin { try Origin(parsing: text) }
 
   @Test(
-    "keeps its cassette: its old address becomes the endpoint in answers, and still matches in requests",
+    "can use its old cassette: its old address becomes the endpoint in responses, and still matches in requests",
     arguments: ["http://127.0.0.1:9", "https://dev.example.com"], [Mode.replay, .extend])
   func replays(now: String, mode: Mode) async throws {
     let upstream = try TestUpstream { request in

@@ -2,6 +2,7 @@ import ControlAPI
 import Basics
 @testable import Transforms
 import Cassettes
+import EnvironmentConfiguration
 import HTTPMessages
 import LaunchContract
 import TestSupport
@@ -54,6 +55,40 @@ struct MissTests {
       #expect(report.unused.map(\.index) == [0, 1])
       #expect(report.unused.map(\.method) == ["POST", "GET"])
       #expect(report.unused.last?.url == "\(upstream.origin)/other")
+    }
+  }
+
+  @Test("names the rule that makes it match, and advises extend only where that helps")
+  func fix() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
+        _ = try await environment.post("/book", #"{"nonce": "a1b2c3d4", "n": 1}"#)
+      }
+      let environment = try fixture.provision(.replay)
+      let answer = try await environment.post("/book", #"{"nonce": "d4c3b2a1", "n": 1}"#).json
+      #expect(answer["record"] == nil)
+      #expect(answer["fix"]?["causes"]?.array?.map { $0["kind"]?.string } == ["nonce"])
+      #expect(answer["fix"]?["rule"]?["ignore"]?["json"]?.array == [.string("$.nonce")])
+      #expect(answer["fix"]?["isRecordable"]?.bool == false)
+      let mixed = try await environment.post("/book", #"{"nonce": "d4c3b2a1", "n": 2}"#).json
+      #expect(mixed["record"] == nil && mixed["fix"]?["rule"] == nil)
+      #expect(mixed["fix"]?["advice"]?.string?.contains("body $.n differs, too: if that is intended, record") == true)
+      let (report, _) = await environment.end()
+      #expect(report.advice == nil)
+      #expect(report.unmatched.map { $0.fix?.rule?.path } == ["/book", nil])
+      let lines = ReportText(report).lines()
+      #expect(
+        lines.contains(
+          #"    {"matching": {"rules": [{"method": "POST", "path": "/book", "ignore": {"json": ["$.nonce"]}}]}}"#),
+        "\(lines)")
+
+      let other = try await fixture.run(.replay) { _ = try await $0.post("/book", #"{"nonce": "a1b2c3d4", "n": 2}"#) }
+      #expect(other.advice?.contains("--mode extend") == true)
+      #expect(other.unmatched.first?.fix?.causes.map(\.kind) == ["other"])
+      #expect(!ReportText(other).lines().contains { $0.contains("to fix it") })
+      let mock = try fixture.provision(.mock, ["api": upstream.origin])
+      #expect(try await mock.get("/a").json["fix"] == nil)
     }
   }
 

@@ -16,7 +16,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("is answered in recorded order, then with the last answer again and again")
+  @Test("is answered in recorded order, then with the last response repeatedly")
   func order() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

@@ -49,7 +49,7 @@ struct RuleTests {
     }
   }
 
-  @Test("for some cassettes are added to those for all, and those that were asked for to both")
+  @Test("for some cassettes are added to those for all, and a test's own rules to both")
   func nearest() async throws {
     try await withBooking { fixture in
       try fixture.project(matching: #"{"rules": [{"ignore": {"query": ["_"]}}]}"#)
@@ -62,7 +62,7 @@ struct RuleTests {
     }
   }
 
-  @Test("that are broken are an error at once, whatever the mode", arguments: [Mode.record, .replay, .once])
+  @Test("that are invalid are an error at provisioning in any mode", arguments: [Mode.record, .replay, .once])
   func broken(mode: Mode) async throws {
     try await withBooking { fixture in
       for (text, problem) in [
@@ -82,7 +82,7 @@ struct RuleTests {
   }
 
   @Test(
-    "in a file of their own are an error that says where they belong",
+    "in a separate file are an error that says where to move them",
     arguments: [
       ("rules.json", #"{"matching": …}"#),
       ("c.redact.json", #"{"overrides": [{"cassettes": "c", "redaction": …}]}"#), ("shift.json", #"{"dates": …}"#),
@@ -99,7 +99,7 @@ struct RuleTests {
     }
   }
 
-  @Test("for an unknown upstream are noted, except rules for all cassettes, which may mean another's")
+  @Test("for an unknown upstream cause a note, except rules for all cassettes, which may be for another cassette")
   func strangers() async throws {
     try await withBooking { fixture in
       let json = #"{"rules": [{"changesState": true}, {"upstream": "apii", "ignore": {"query": ["_"]}}]}"#
@@ -109,13 +109,13 @@ struct RuleTests {
       try await fixture.run(.replay) { environment async throws in
         #expect(
           environment.notes == [
-            "rule 2 of diorama.json, for c is for the upstream 'apii', which is not here; did you mean 'api'?"
+            "rule 2 of diorama.json, for c names the upstream 'apii', which does not exist; did you mean 'api'?"
           ])
       }
     }
   }
 
-  @Test("are named where a request is nearly recorded, and what they leave out is no difference")
+  @Test("are listed for the nearest interaction, and ignored parts are not listed as differences")
   func miss() async throws {
     try await withBooking { fixture in
       try fixture.project(matching: Self.ignoringTime)

@@ -119,7 +119,7 @@ struct SharedCassetteTests {
     }
   }
 
-  @Test("send the same prepared answer, unless it contains the upstream's address")
+  @Test("send the same prepared response, unless it contains the upstream's address")
   func answers() async throws {
     let upstream = try TestUpstream { request in
       let next = request.target == "/link" ? "http://\(request.headers["Host"] ?? "")/next" : "none"
@@ -151,7 +151,7 @@ struct SharedCassetteTests {
       try fixture.writeCassette(url: "http://127.0.0.1:\(held.port)/a", text: "at http://127.0.0.1:\(held.port)/")
       let server = try HTTPServer()
       let ports = Guarded<[UInt16?]>([nil, held.port])
-      let hooks = EnvironmentHooks(reserve: {
+      let hooks = EnvironmentHooks(reserve: { _ in
         try server.reserve(ports.withLock { $0.removeFirst() })
       })
       var specification = EnvironmentSpecification(name: "a test", mode: .replay)

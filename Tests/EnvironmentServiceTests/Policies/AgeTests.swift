@@ -128,7 +128,9 @@ struct AgeTests {
     }
   }
 
-  @Test("an impossible number of days is refused, by its name", arguments: [0, -1, .nan, .infinity, 40_000])
+  @Test(
+    "is not defined by an invalid number of days, and the error names the setting",
+    arguments: [0, -1, .nan, .infinity, 40_000])
   func refused(days: Double) throws {
     var configuration = EnvironmentConfiguration()
     configuration.policies = .init(expiresAfterDays: days)

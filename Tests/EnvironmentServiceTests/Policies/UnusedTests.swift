@@ -57,7 +57,7 @@ struct UnusedTests {
       let unused = try Self.unused(fixture, usages)
       #expect(unused == [1])
       let strings = try fixture.read("c.strings.json")
-      #expect(try CassettePruner.remove(unused, from: fixture.location()) == 3)
+      #expect(try CassettePruner.remove(unused, from: fixture.location()).left == 3)
       #expect(try fixture.read("c.strings.json") == strings)
       #expect(!fixture.exists("c.har.partial") && !fixture.exists("c.har.new"))
       let report = try await fixture.run(.replay) { environment async throws in
@@ -103,7 +103,7 @@ struct UnusedTests {
       let report = try await fixture.run(.replay, with: { $0.policies = policies }) { _ = try await $0.get("/a") }
       #expect(!report.ok)
       let usage = CassettePruner.Usage(file: "report.json", report: report)
-      #expect(try CassettePruner.remove(Self.unused(fixture, [usage]), from: fixture.location()) == 1)
+      #expect(try CassettePruner.remove(Self.unused(fixture, [usage]), from: fixture.location()).left == 1)
       #expect(throws: CodedError.self) { try Self.unused(fixture, [usage]) }
     }
   }

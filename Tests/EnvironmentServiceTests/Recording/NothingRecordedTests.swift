@@ -103,7 +103,7 @@ struct NothingRecordedTests {
     }
   }
 
-  @Test("fails if the app asks a host that is not declared")
+  @Test("fails if the app requests an undeclared host")
   func undeclared() async throws {
     let upstream = try TestUpstream { _ in Response(status: 200) }
     try await withService { fixture in

@@ -63,7 +63,7 @@ struct UnfinishedTests {
         #expect(try await environment.get("/new").status == 501)
       }
       #expect(fixture.exists("c.har.partial"))
-      #expect(try CassetteSealer.unfinished(fixture.location()) == 1)
+      #expect(try CassetteSealer.unfinished(fixture.location())?.interactions == 1)
     }
   }
 
@@ -85,6 +85,8 @@ struct UnfinishedTests {
       try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/five") }
       #expect(try Self.targets(fixture, "c.unfinished") == ["/one", "/two"])
       #expect(try Self.targets(fixture, "c.unfinished-2") == ["/four"])
+      #expect(fixture.location().recoverable.map(\.name) == ["c.unfinished-2", "c.unfinished"])
+      #expect(CassetteLocation.all(inFolder: fixture.folder).map(\.name) == ["c"])
     }
   }
 
@@ -238,5 +240,28 @@ struct UnfinishedTests {
       }
       #expect(try Self.targets(fixture).sorted() == (0..<8).map { "/\($0)" })
     }
+  }
+
+  @Test("can be looked at without keeping a recording from starting")
+  func looks() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("diorama-\(UUID())").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let location = CassetteLocation("\(folder)/c")
+    #expect(PartialLock.isHeld(location) == nil)
+    let isOver = Guarded(false)
+    async let looking: Void = onThread {
+      while !isOver.withLock({ $0 }) { _ = PartialLock.isHeld(location) }
+    }
+    defer { isOver.withLock { $0 = true } }
+    try await onThread {
+      for _ in 0..<2_000 { _ = try PartialLock.making(location) }
+    }
+    let lock = try PartialLock.making(location)
+    #expect(PartialLock.isHeld(location) == true)
+    #expect(throws: CodedError.self) { try PartialLock.existing(location) }
+    withExtendedLifetime(lock) {}
+    isOver.withLock { $0 = true }
+    try await looking
   }
 }

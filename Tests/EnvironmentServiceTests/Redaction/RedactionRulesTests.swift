@@ -27,7 +27,7 @@ struct RedactionRulesTests {
         #"{"header": ["a"]}"#,
         "header: unknown member; did you mean 'headers'? The members are headers, query, json, form"
       ),
-      (#"{"keep": {"query": []}}"#, "keep.query: unknown member; the members are headers, credentials"),
+      (#"{"keep": {"query": []}}"#, "keep.query: unknown member; the members are headers, fields, credentials"),
       (#"{"json": "$.a"}"#, "json: expected an array, not a string"),
       (#"{"json": [1]}"#, "json[0]: expected a string, not a number"),
       (#"{"json": ["$.a"], "json": ["$.b"]}"#, "json: the member is given twice"),

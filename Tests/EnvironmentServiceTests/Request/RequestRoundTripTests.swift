@@ -10,7 +10,7 @@ import Testing
 
 @Suite("A configuration that is sent to another process")
 struct RequestRoundTripTests {
-  @Test("is the same there, credentials and all")
+  @Test("arrives unchanged, including credentials")
   func same() throws {
     var configuration = EnvironmentConfiguration()
     configuration.name = "Booking/books"
@@ -27,6 +27,8 @@ struct RequestRoundTripTests {
     configuration.credentialFaults = [.init("failWrite", nth: 2, error: "cancelled")]
     configuration.redaction = RedactionRules()
     configuration.redaction?.json = ["$..pin"]
+    configuration.rewriting = RewritingRules()
+    configuration.rewriting?.keep = ["$.iss"]
     configuration.matching = .init(
       rules: [.init(path: "/a/**", compare: .init(body: .json))], order: .state, playsUniquely: true)
     configuration.policies = .init(expiresAfterDays: 30.5, expired: "warn", rerecordAfterDays: 20, unused: "fail")
@@ -38,7 +40,7 @@ struct RequestRoundTripTests {
     configuration.allowedHosts = ["shop.test"]
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
-    // A suite's or a project file's settings all reach a test that says nothing.
+    // A test without settings inherits all settings of its suite or project file.
     #expect(EnvironmentConfiguration().inside(configuration) == configuration)
     let sent = try JSON.encode(configuration)
     let document = try JSON.decode([String: JSON].self, from: sent, source: "")
@@ -55,14 +57,14 @@ struct RequestRoundTripTests {
     #expect(there.values == configuration.values && there.credentials.map(\.secret) == [[0, 255, 10]])
     #expect(there.credentialFaults == configuration.credentialFaults)
     #expect(there.rules?.rules.count == 1 && there.order == .state && there.playsUniquely)
-    #expect(there.redaction == configuration.redaction)
+    #expect(there.redaction == configuration.redaction && there.rewriting == configuration.rewriting)
     #expect(there.policies?.expiresAfterDays == 30.5 && there.policies?.expired == .warn)
     #expect(there.policies?.rerecordAfterDays == 20 && there.policies?.unused == .fail)
     #expect(there.streams == .scaled(2.5) && there.decodedLimit == 5_000_000)
     #expect(there.command == "Tests.Booking/books" && there.caller == .test)
   }
 
-  @Test("settles what depends on this process: its folder, and whether it is a continuous integration run")
+  @Test("resolves what depends on this process: its folder, and whether CI is set")
   func settled() throws {
     var configuration = EnvironmentConfiguration()
     configuration.cassette = "../tape.har"
@@ -92,7 +94,7 @@ struct RequestRoundTripTests {
       try configuration.readingSecrets(["TOKEN": "hush"], isContinuousIntegration: false)
     }
     #expect(error?.message.contains("header api/X-K: the variable KEY is not set") == true)
-    // In replay nothing is sent.
+    // In replay, no header is sent, so none is read.
     configuration.mode = "replay"
     #expect(
       try configuration.readingSecrets(["TOKEN": "hush"], isContinuousIntegration: false)

@@ -20,7 +20,7 @@ struct SpecificationTests {
     return try EnvironmentSpecification(configuration)
   }
 
-  @Test("becomes the specification that it describes")
+  @Test("is converted to a specification")
   func whole() throws {
     let specification = try specification(
       #"""
@@ -48,25 +48,25 @@ struct SpecificationTests {
     #expect(specification.playsUniquely && specification.caller == .command && specification.command == "pytest")
   }
 
-  @Test("needs nothing at all, and gives advice in the words of the API")
+  @Test("has no required members, and errors give advice in the API's syntax")
   func empty() throws {
     let specification = try specification("{}")
     #expect(specification.name == "environment")
     #expect(specification.mode == .once)
     let error = #expect(throws: CodedError.self) { try Provisioning.plan(specification) }
-    #expect(error?.message == #"mode once needs a cassette; name it with "cassette": "/PATH""#)
+    #expect(error?.message == #"no cassette is given; name it with "cassette": "/PATH""#)
     #expect(try self.specification(#"{"cassette": "/a/login"}"#).name == "login")
   }
 
   @Test(
-    "with a bad member is refused by its name",
+    "with an invalid member is refused, and the error names the member",
     arguments: [
       (#"{"mode": "replya"}"#, "mode: 'replya' is not valid; did you mean 'replay'?"),
       (#"{"caller": "x"}"#, "caller: "), (#"{"name": "a\u0000"}"#, "name: not a string without control characters"),
       (#"{"cassette": "c/login"}"#, "cassette: not an absolute path"),
       (#"{"cassette": "/c/../login"}"#, "cassette: not an absolute path without '..'"),
       (#"{"cassette": "/"}"#, "cassette: "),
-      (#"{"cassette": "/c/"}"#, "cassette: '/c/' names a folder"), (#"{"cassette": "/c/.."}"#, "cassette: "),
+      (#"{"cassette": "/c/"}"#, "cassette: '/c/' is a folder"), (#"{"cassette": "/c/.."}"#, "cassette: "),
       (#"{"cassette": ""}"#, "cassette: must not be empty"), (#"{"cassette": "/c/a\nb"}"#, "cassette: "),
       (#"{"upstreams": {"api": "https://a.test/path"}}"#, "upstreams.api: "),
       (#"{"upstreams": {"api": "ftp://a.test"}}"#, "upstreams.api: "),
@@ -106,7 +106,7 @@ struct SpecificationTests {
     #expect(error?.message.contains("\n") == false)
   }
 
-  @Test("has a limit to everything")
+  @Test("has limits for all members")
   func limits() {
     func refuses(_ configure: (inout EnvironmentConfiguration) -> Void) {
       var configuration = EnvironmentConfiguration()
@@ -131,7 +131,7 @@ struct SpecificationTests {
     refuses { $0.clock = .init(rate: .nan) }
   }
 
-  @Test("advises a request of the API that would record what is missing")
+  @Test("provides advice with the API request that records what is missing")
   func advice() throws {
     let specification = try specification(#"{"cassette": "/c/login", "upstreams": {"api": "https://a.test"}}"#)
     #expect(
@@ -139,7 +139,36 @@ struct SpecificationTests {
         == #"POST /v1/environments {"mode": "extend", "cassette": "/c/login", "upstreams": {"api": "https://a.test"}}"#)
   }
 
-  @Test("advises a request with all that was asked for, but for secrets")
+  @Test(
+    "gives advice in the syntax of its caller",
+    arguments: [
+      ("command", "--upstream 'a b=http://h'", "--allow-no-requests", "--env VARIABLE=api"),
+      (
+        "test", #"upstreams: ["a b": "http://h"]"#, "policies: .init(allowNoRequests: true)",
+        "its launch contract or DIORAMA_ENDPOINT_API"
+      ),
+      (
+        "api", #""upstreams": {"a b": "http://h"}"#, #""policies": {"allowNoRequests": true}"#,
+        "DIORAMA_ENDPOINT_API from the contract"
+      ),
+      (
+        "pytest", #"@pytest.mark.diorama(upstreams={"a b": "http://h"})"#,
+        #"@pytest.mark.diorama(policies={"allowNoRequests": True})"#,
+        #"diorama.endpoints["api"]"#
+      ),
+      (
+        "node", #"upstreams: { "a b": "http://h" }"#, "policies: { allowNoRequests: true }",
+        "the environment's endpoints"
+      ),
+    ])
+  func callers(caller: String, upstream: String, permission: String, connection: String) throws {
+    let specification = try specification(#"{"mode": "mock", "caller": "\#(caller)"}"#)
+    #expect(specification.upstreamAdvice("a b", "http://h") == upstream)
+    #expect(specification.noRequestsAdvice == permission)
+    #expect(specification.connectionAdvice("api").contains(connection))
+  }
+
+  @Test("provides advice with all requested settings except secrets")
   func wholeAdvice() throws {
     let specification = try specification(
       #"""
@@ -157,7 +186,7 @@ struct SpecificationTests {
       #""ignore": {"query": ["_"]}"#, #""playsUniquely": true"#, #""text": "…""#,
     ] { #expect(advice.contains(member), "\(member) is not in \(advice)") }
     for other in ["hunter2", "$.day", "caller", "COMMAND", "\"name\""] { #expect(!advice.contains(other)) }
-    // It is one that is accepted.
+    // The API accepts the request.
     let body = String(advice.dropFirst("POST /v1/environments ".count))
     #expect(
       try EnvironmentSpecification(EnvironmentConfiguration(decoding: Data(body.utf8), from: .api)).order == .state)

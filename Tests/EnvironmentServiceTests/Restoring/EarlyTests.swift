@@ -22,7 +22,7 @@ struct EarlyTests {
     let clients = Guarded<[RawClient]>([])
     let environment = try life.service.provision(
       Self.specification,
-      hooks: EnvironmentHooks(reserve: {
+      hooks: EnvironmentHooks(reserve: { _ in
         let reserved = try life.server.reserve()
         let client = try RawClient(port: reserved.port)
         try client.send(request("GET", "/a.test/x"))
@@ -44,7 +44,7 @@ struct EarlyTests {
     let error = #expect(throws: CodedError.self) {
       try life.service.provision(
         Self.specification,
-        hooks: EnvironmentHooks(reserve: {
+        hooks: EnvironmentHooks(reserve: { _ in
           guard ports.withLock({ $0.isEmpty }) else { throw CodedError(.inputOutput, "no port is left") }
           let reserved = try life.server.reserve()
           ports.withLock { $0.append(reserved.port) }

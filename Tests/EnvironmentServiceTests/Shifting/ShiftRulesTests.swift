@@ -6,9 +6,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("Rules of how dates move")
+@Suite("Rules for moving dates")
 struct ShiftRulesTests {
-  @Test("are read and written as a file has them")
+  @Test("are decoded from and encoded to the form of a file")
   func codable() throws {
     let text =
       #"{"dates":["$.day"],"epochMilliseconds":["$.ms"],"epochSeconds":["$.exp","header:X-E"],"jwt":[{"kid":"a","text":"s"}],"keep":["$.born"]}"#
@@ -20,7 +20,7 @@ struct ShiftRulesTests {
   }
 
   @Test(
-    "that are invalid are refused with their place",
+    "are refused if invalid, with the place of the problem",
     arguments: [
       (#"{"epoch": []}"#, "dates.epoch: unknown member; the members are epochSeconds, epochMilliseconds, dates"),
       (#"{"jwt": [{"secret": "a"}]}"#, "dates.jwt[0].secret: unknown member; the members are text, key, kid"),
@@ -40,7 +40,7 @@ struct ShiftRulesTests {
     }
   }
 
-  @Test("take keys from the environment and from files beside the project file, where dates move")
+  @Test("read keys from variables and from files beside the project file, but only if dates are moved")
   func keys() async throws {
     try await withService { fixture in
       try fixture.write("from a file", to: "key.txt")
@@ -48,7 +48,7 @@ struct ShiftRulesTests {
       let rules = try dates(fixture, ["KEY": "from a variable"])
       #expect(rules.jwt.map(\.text?.revealed) == ["from a variable", "from a file"])
       #expect(rules.jwt.map(\.key) == [nil, nil])
-      // Under a clock that stands at the recording date nothing moves, and no key is needed.
+      // With a clock frozen at the recording date, no dates are moved and no key is needed.
       _ = try dates(fixture, [:], kind: nil)
     }
   }

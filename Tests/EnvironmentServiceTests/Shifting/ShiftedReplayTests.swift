@@ -11,9 +11,9 @@ import Testing
 
 @testable import EnvironmentService
 
-@Suite("A replay with dates moved")
+@Suite("A replay with moved dates")
 struct ShiftedReplayTests {
-  /// Eight years, one month, two weeks and a half lie between them.
+  // The two dates are eight years, one month and two and a half weeks apart.
   private static let recorded = "2018-10-08T09:00:00Z"
   private static let replayed = "2026-11-22T19:30:00Z"
 
@@ -47,7 +47,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("gives the app what it would get now, and finds what it sends back; the recording stays to the byte")
+  @Test("sends dates relative to the clock, matches requests that contain them, and leaves the recording unchanged")
   func whole() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -64,7 +64,7 @@ struct ShiftedReplayTests {
         #"{"epochSeconds": ["$.exp", "header:X-Expires", "query:n"], "epochMilliseconds": ["$.ms"], "dates": ["$.day"]}"#
       )
       let report = try await fixture.run(.replay, with: Self.at(Self.replayed, rules)) { environment async throws in
-        #expect(environment.notes.contains { $0.hasPrefix("dates in answers are moved by 2967 days 10:30:00") })
+        #expect(environment.notes.contains { $0.hasPrefix("dates in responses are moved by 2967 days 10:30:00") })
         for _ in 0..<2 {
           let plain = try await environment.get("/plain")
           #expect(plain.text == Self.moved)
@@ -80,21 +80,21 @@ struct ShiftedReplayTests {
         #expect(coded.headers["Content-Encoding"] == "gzip")
         #expect(try CodedUpstream.decode(coded.body, "gzip") == Self.moved)
         #expect(try await environment.get("/since?at=2026-11-22T19%3A30%3A00Z&n=1795375800").status == 200)
-        // What the app has of itself is as it was.
+        // The app's own dates, which are not from a response, match as recorded.
         #expect(try await environment.get("/from?at=2010-01-01T00%3A00%3A00Z").status == 200)
         let login = try await environment.post("/login", #"{"seen": "2026-11-22T19:30:00Z", "exp": 1795379400}"#)
         #expect(login.status == 200)
       }
       #expect(report.ok && report.requests.replayed == 6 && report.unused.isEmpty, "\(report)")
       #expect(try fixture.read("c.har") == file)
-      // Another environment of the same cassette, without.
+      // Another environment with the same cassette does not move dates.
       try await fixture.run(.replay) { environment async throws in
         #expect(try await environment.get("/plain").text == Self.answer)
       }
     }
   }
 
-  @Test("says in a miss what differs in the recording's time")
+  @Test("describes a miss in the recording's time")
   func miss() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -113,7 +113,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("moves dates in long bodies and in streams as they go out")
+  @Test("moves dates in long bodies and streams while they are sent")
   func streams() async throws {
     let line = #"{"at":"2018-10-08T09:00:00Z","n":1}"# + "\n"
     let counts = ["/held": 20_000, "/long": 40_000, "/events": 3]
@@ -145,7 +145,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("holds what comes before its turn in strict order, with the app's own dates too", .timeLimit(.minutes(2)))
+  @Test("holds early requests in strict order, even with the app's own dates", .timeLimit(.minutes(2)))
   func strict() async throws {
     let upstream = try TestUpstream { _ in text("ok") }
     try await withService(upstream) { fixture in
@@ -218,7 +218,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("moves declared query items in the URLs of answers, so that the app's next request is found")
+  @Test("moves declared query items in the URLs of responses, so that the app's next request matches")
   func links() async throws {
     let upstream = try TestUpstream { request in
       var answer = text(#"{"next": "/list?page=2&since=1538989200"}"#, type: "application/json")
@@ -271,7 +271,7 @@ struct ShiftedReplayTests {
         #expect(try await environment.post("/refresh", #"{"token": "\#(moved)"}"#).status == 200)
       }
       #expect(report.ok)
-      // Without a key it stays.
+      // Without a key, the token is not changed.
       try await fixture.run(.replay, with: Self.at(Self.replayed, try Self.rules())) { environment async throws in
         #expect(try await environment.get("/token").text == #"{"token": "\#(recorded)"}"#)
       }
@@ -297,7 +297,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("has its places in the project file, and does nothing under a clock that stands at the recording date")
+  @Test("uses the places in the project file, and moves nothing if the clock is frozen at the recording date")
   func file() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -317,7 +317,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("is refused in extend, and leaves recordings as they are")
+  @Test("is refused in extend, and does not change recordings")
   func modes() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in
@@ -332,7 +332,7 @@ struct ShiftedReplayTests {
     }
   }
 
-  @Test("continues with the same distance after its process was killed")
+  @Test("continues with the same offset after its process was killed")
   func restored() async throws {
     let upstream = try Self.upstream()
     try await withService(upstream) { fixture in

@@ -10,8 +10,9 @@ import Testing
 
 @testable import EnvironmentService
 
-private let streamHead =
-  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+private func streamHead(_ type: String = "text/event-stream") -> String {
+  "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+}
 
 private func chunk(_ text: String) -> String { "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n" }
 
@@ -42,6 +43,12 @@ private struct Listener {
 
 @Suite("Event streams")
 struct EventStreamTests {
+  /// Any type of response may be a stream.
+  private static let types = [
+    "text/event-stream", "application/json", "application/json-seq", "text/plain",
+    "multipart/x-mixed-replace; boundary=b", "application/octet-stream",
+  ]
+
   private let events = ["data: a\n\n", "id: 2\ndata: b\n\n", "data: c\n\n"]
 
   @Test("deliver each event before the upstream sends the next, and replay them one by one")
@@ -110,7 +117,7 @@ struct EventStreamTests {
     let large = "data: " + String(decoding: noise(300_000), as: UTF8.self) + "\n\n"
     try await withService(script: { connection in
       _ = try connection.readHead()
-      try connection.write(streamHead + chunk("data: a\n\n") + chunk(large) + chunk("data: b\n\n") + "0\r\n\r\n")
+      try connection.write(streamHead() + chunk("data: a\n\n") + chunk(large) + chunk("data: b\n\n") + "0\r\n\r\n")
     }) { fixture, upstream in
       try await fixture.record(["api": upstream.origin]) { environment async throws in
         #expect(try await environment.get("/events").text == "data: a\n\n\(large)data: b\n\n")
@@ -129,7 +136,7 @@ struct EventStreamTests {
   func cut() async throws {
     try await withService(script: { [events] connection in
       _ = try connection.readHead()
-      try connection.write(streamHead + chunk(events[0]))
+      try connection.write(streamHead() + chunk(events[0]))
     }) { fixture, upstream in
       let use: (Environment) async throws -> Void = { environment async throws in
         let listener = try await Listener(environment)
@@ -142,12 +149,14 @@ struct EventStreamTests {
     }
   }
 
-  @Test("that the app leaves are recorded up to there, and stay open in replay until the environment ends")
-  func left() async throws {
+  @Test(
+    "that the app leaves are recorded up to there, and stay open in replay until the environment ends",
+    arguments: types)
+  func left(type: String) async throws {
     let isClosed = Event()
     try await withService(script: { [events] connection in
       _ = try connection.readHead()
-      try connection.write(streamHead + chunk(events[0]))
+      try connection.write(streamHead(type) + chunk(events[0]))
       _ = connection.readToEnd()
       isClosed.happen()
     }) { fixture, upstream in
@@ -158,7 +167,7 @@ struct EventStreamTests {
         // The upstream sees the disconnect at once.
         try await isClosed.wait()
       }
-      #expect(report.requests.recorded == 1)
+      #expect(report.ok && report.requests.recorded == 1)
       #expect(report.requests.failed == 0)
       #expect(try fixture.cassette().interactions.first?.response.end == .open)
       let environment = try fixture.provision(.replay)
@@ -171,11 +180,11 @@ struct EventStreamTests {
     }
   }
 
-  @Test("end with the recording, and keep what has arrived")
-  func ended() async throws {
+  @Test("end with the recording, and keep what has arrived", arguments: types)
+  func ended(type: String) async throws {
     try await withService(script: { [events] connection in
       _ = try connection.readHead()
-      try connection.write(streamHead + chunk(events[0]))
+      try connection.write(streamHead(type) + chunk(events[0]))
       _ = connection.readToEnd()
     }) { fixture, upstream in
       let environment = try fixture.provision(.record, ["api": upstream.origin])
@@ -187,6 +196,40 @@ struct EventStreamTests {
       let response = try #require(try fixture.cassette().interactions.first).response
       #expect(response.end == .open)
       #expect(response.body == .bytes(Array(events[0].utf8)))
+    }
+  }
+
+  @Test("are any responses without a length that come with pauses, and keep their parts if redaction changes them")
+  func paused() async throws {
+    let lines = ["{\"created\":true}\n", "{\"password\":\"very secret words\"}\n", "{\"a\":1}\n"]
+    let hasSeen = [Event(), Event()]
+    let upstream = try TestUpstream { _ in
+      let pipe = BytePipe()
+      Task {
+        try await pipe.write(Array(lines[0].utf8))
+        for (seen, line) in zip(hasSeen, lines.dropFirst()) {
+          try await seen.wait()
+          // The pause that makes it a stream.
+          try await Task.sleep(for: .milliseconds(60))
+          try await pipe.write(Array(line.utf8))
+        }
+        pipe.finish()
+      }
+      return Response(status: 200, headers: ["Content-Type": "application/json"], body: .stream(pipe, length: nil))
+    }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment async throws in
+        let listener = try await Listener(environment)
+        #expect(try await listener.next() == lines[0])
+        hasSeen[0].happen()
+        #expect(try await listener.next() == lines[1])
+        hasSeen[1].happen()
+        #expect(try await listener.rest() == [lines[2]])
+      }
+      try await fixture.run(.replay) { environment async throws in
+        #expect(
+          try await Listener(environment).rest() == [lines[0], "{\"password\":\"<redacted>\"}\n", lines[2]])
+      }
     }
   }
 

@@ -26,7 +26,7 @@ struct Life: Sendable {
   /// Provisions an environment on ports that no other test gets while nothing listens on them between two lives: they are
   /// above those that the system chooses itself.
   func provision(_ specification: EnvironmentSpecification) throws(CodedError) -> Environment {
-    let hooks = EnvironmentHooks(reserve: { [server] in
+    let hooks = EnvironmentHooks(reserve: { [server] _ in
       for _ in 0..<100 {
         let port = 61_000 + Self.nextPort.wrappingAdd(1, ordering: .relaxed).oldValue % 4_500
         if let reserved = try? server.reserve(UInt16(port)) { return reserved }
@@ -44,7 +44,7 @@ struct Life: Sendable {
     let snapshot = try EnvironmentSnapshot(decoding: try snapshot.encoded())
     let next = Guarded(snapshot.ports)
     let hooks = EnvironmentHooks(
-      reserve: { [server] in
+      reserve: { [server] _ in
         try server.reserve(next.withLock { $0.removeFirst() })
       }, changed: changed, noted: noted)
     return try service.provision(snapshot.specification, hooks: hooks, restoring: snapshot)

@@ -42,7 +42,7 @@ struct ServiceFixture: Sendable {
     return try service.provision(specification)
   }
 
-  /// Writes a project file, which counts for the environments that follow. Each argument is the JSON of a setting.
+  /// Writes a project file for later environments. Each argument is the JSON of a setting.
   func project(matching: String? = nil, redaction: String? = nil, dates: String? = nil) throws {
     let settings = [("matching", matching), ("redaction", redaction), ("dates", dates)]
       .compactMap { name, text in text.map { "\"\(name)\": \($0)" } }
@@ -55,7 +55,7 @@ struct ServiceFixture: Sendable {
     specification.policies?.replacesAfterFailure = true
   }
 
-  /// Records what the closure asks for, and seals it.
+  /// Records the closure's requests, and saves the cassette.
   @discardableResult
   func record(
     _ upstreams: KeyValuePairs<String, Origin>, _ use: (Environment) async throws -> Void

@@ -42,18 +42,30 @@ struct BrokenOffTests {
     }
   }
 
-  @Test("in a chunked response are cut off for the app and not recorded")
-  func cutChunks() async throws {
+  @Test(
+    "in a response without a length are cut off for the app, and fail the recording unless that is permitted",
+    arguments: [false, true])
+  func cutChunks(isPermitted: Bool) async throws {
     try await withService(script: { connection in
       _ = try connection.readHead()
       try connection.write(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
     }) { fixture, upstream in
-      let environment = try fixture.provision(.record, ["api": upstream.origin])
+      let environment = try fixture.provision(.record, ["api": upstream.origin]) {
+        $0.policies = CassettePolicies()
+        $0.policies?.allowsUpstreamFailures = isPermitted
+      }
       await #expect(throws: RawClient.Failure.self) { try await environment.get("/") }
       let (report, _) = await environment.end()
-      #expect(report.requests.failed == 1)
-      #expect(report.requests.recorded == 0)
+      #expect(report.ok == isPermitted)
+      #expect(report.recording?.outcome == (isPermitted ? .written : .aside))
+      #expect(report.requests.recorded == 1)
+      let failure = try #require(report.upstreamFailures?.first)
+      #expect(failure.url == "\(upstream.origin)/" && failure.cause.hasPrefix("cut off, and recorded up to there: "))
+      guard isPermitted else { return }
+      try await fixture.run(.replay) { environment async throws in
+        await #expect(throws: RawClient.Failure.self) { try await environment.get("/") }
+      }
     }
   }
 
@@ -94,16 +106,18 @@ struct BrokenOffTests {
   }
 
   @Test(
-    "by the app close the upstream's connection and are not recorded",
-    arguments: ["before the head", "in a stream", "in a text"], [Mode.record, .proxy])
+    "by the app close the upstream's connection and fail the recording, which lacks them, unless that is permitted",
+    arguments: ["before the head", "in a binary", "in a text"], [Mode.record, .extend, .proxy])
   func appLeaves(moment: String, mode: Mode) async throws {
+    // One of the three shows the permission.
+    let isPermitted = moment == "in a text"
     let hasAsked = Event()
     let isClosed = Event()
     try await withService(script: { connection in
       _ = try connection.readHead()
       switch moment {
-      case "in a stream":
-        try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+      case "in a binary":
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
       case "in a text":
         try connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhello")
       default: break
@@ -112,11 +126,14 @@ struct BrokenOffTests {
       _ = connection.readToEnd()
       isClosed.happen()
     }) { fixture, upstream in
-      let environment = try fixture.provision(mode, ["api": upstream.origin])
+      let environment = try fixture.provision(mode, ["api": upstream.origin]) {
+        $0.policies = CassettePolicies()
+        $0.policies?.allowsUpstreamFailures = isPermitted
+      }
       let client = try RawClient(port: environment.upstreams[0].port)
-      try client.send(request("GET", "/"))
+      try client.send(request("GET", "/a"))
       try await hasAsked.wait()
-      if moment == "in a stream" { _ = try await onThread { try client.receiveHead() } }
+      if moment == "in a binary" { _ = try await onThread { try client.receiveHead() } }
       client.close()
       try await isClosed.wait()
       let (report, _) = await environment.end()
@@ -124,6 +141,12 @@ struct BrokenOffTests {
       #expect(report.requests.failed == 0)
       #expect(report.requests.total == 1)
       #expect(report.requests.recorded == 0)
+      #expect(report.ok == (mode == .proxy || isPermitted))
+      #expect(report.brokenOff?.map(\.url) == ["\(upstream.origin)/a"])
+      #expect(
+        ReportText(report).lines().contains {
+          $0.hasPrefix("cancelled by the app: GET \(upstream.origin)/a: the app disconnected before ")
+        })
     }
   }
 
@@ -162,11 +185,13 @@ struct BrokenOffTests {
       }
       #expect(told.first?.hasPrefix("left: the app disconnected before ") == true, "\(told)")
       #expect(
-        ReportText(report).lines().first?.contains("1 request (1 broken off by the app)") == true)
+        ReportText(report).lines().first?.contains("1 request (1 cancelled by the app)") == true)
       #expect(report.requests.left == 1)
       #expect(report.requests.failed == 0)
       #expect(report.requests.total == 1)
       #expect(report.requests.recorded == 0)
+      // A replay needs no response to an upload that the app cancels again.
+      #expect(report.ok && report.brokenOff == nil)
     }
   }
 

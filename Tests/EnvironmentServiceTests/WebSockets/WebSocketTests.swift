@@ -225,7 +225,7 @@ struct WebSocketTests {
         try chat.say("native")
         let close = try await chat.next()
         #expect(close?.closeCode == 1008)
-        #expect(close?.closeReason.contains("message 1 is 'native', but the recorded one is 'naïve'") == true)
+        #expect(close?.closeReason.contains("message 1: recorded `naïve`, got `native`") == true)
         #expect(try await chat.next() == nil)
       }
       #expect(!report.ok)
@@ -235,6 +235,44 @@ struct WebSocketTests {
       #expect(report.unmatched.first?.method == "WEBSOCKET")
       #expect(report.unmatched.first?.url.hasSuffix("/chat") == true)
       #expect(report.unmatched.first?.refusal?.contains("; to re-record: diorama run --mode record") == true)
+    }
+  }
+
+  @Test("match by the rules of their handshake, and an echo puts the app's ids into the server's messages")
+  func echoed() async throws {
+    func call(_ id: String, _ method: String) -> String { #"{"id": \#(id), "method": "\#(method)"}"# }
+    func answer(_ id: String, _ result: Int) -> String { #"{"id": \#(id), "result": \#(result)}"# }
+    let messages: [(String, isFromApp: Bool)] = [
+      (call("1", "subscribe"), true), (answer("1", 1), false), (call("2", "get"), true), (answer("2", 2), false),
+      (answer("1", 3), false), (call("1", "get"), true), (answer("1", 4), false),
+    ]
+    try await withService { fixture in
+      try fixture.write(messages.enumerated().map { (Double($0.offset), $0.element.isFromApp, saying($0.element.0)) })
+      for (member, isEchoed) in [("echo", true), ("ignore", false)] {
+        try fixture.project(matching: #"{"rules": [{"path": "/chat", "\#(member)": {"json": ["$.id"]}}]}"#)
+        let report = try await fixture.run(.replay) { environment async throws in
+          let chat = try await Chat(environment)
+          func hears(_ recorded: String, _ sent: String, _ result: Int) async throws {
+            #expect(try await chat.nextText() == answer(isEchoed ? sent : recorded, result))
+          }
+          try chat.say(call("\"a\"", "subscribe"))
+          try await hears("1", "\"a\"", 1)
+          try chat.say(call("70", "get"))
+          try await hears("2", "70", 2)
+          // The subscription's id still counts, until another call takes its place.
+          try await hears("1", "\"a\"", 3)
+          try chat.say(call("71", "get"))
+          try await hears("1", "71", 4)
+          try chat.send(.close(1000))
+        }
+        #expect(report.ok)
+        #expect((report.unechoed == nil) == isEchoed)
+        if !isEchoed {
+          #expect(report.unechoed?.count == 1)
+          #expect(
+            report.unechoed?[0].contains("WEBSOCKET http://a.test/chat contains the recorded value of $.id") == true)
+        }
+      }
     }
   }
 

@@ -1,4 +1,5 @@
 import Cassettes
+import Foundation
 import HTTPMessages
 
 /// Messages from the network.
@@ -33,7 +34,7 @@ enum Messages {
     let misses = nearMisses(
       method: "POST", target: text(target), upstreamName: "api", headers: ["Content-Type": text(type)],
       body: Array(body),
-      in: [recorded, other], names: { $0.upstream },
+      in: [recorded, other], names: { $0.upstream }, at: MissTimes(now: Date(timeIntervalSince1970: 1_539_172_800)),
       body: { if case .bytes(let bytes) = $0 { bytes } else { [] } })
     for difference in misses.flatMap(\.differences) { _ = difference.description }
   }

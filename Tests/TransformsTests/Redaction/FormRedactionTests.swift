@@ -18,7 +18,7 @@ struct FormRedactionTests {
     let patterns = try PatternScanner(patterns: ["[a-z]+@example\\.com"])
     let bytes = Array(form.utf8)
     for cut in 0...bytes.count {
-      var stream = FormStream(names: ["token"], patterns: patterns)
+      var stream = FormStream(fields: .init(names: ["token"]), patterns: patterns)
       let output = stream.push(Array(bytes[..<cut])) + stream.push(Array(bytes[cut...]), isLast: true)
       #expect(String(decoding: output, as: UTF8.self) == expected, "cut at \(cut)")
     }
@@ -27,7 +27,7 @@ struct FormRedactionTests {
   @Test("are streamed even if an item is long")
   func long() {
     let long = String(repeating: "v", count: 300_000)
-    var stream = FormStream(names: ["token"], patterns: .none)
+    var stream = FormStream(fields: .init(names: ["token"]), patterns: .none)
     let output = stream.push(Array("token=\(long)&b=\(long)&c=1".utf8), isLast: true)
     #expect(String(decoding: output, as: UTF8.self) == "token=%3Credacted%3E&b=\(long)&c=1")
   }
@@ -51,10 +51,11 @@ struct FormRedactionTests {
     let bytes = Array(body("canary").utf8)
     for cut in 0...bytes.count {
       let json = JSONStream(paths: [try JSONPath("$..ssn")], patterns: .none)
-      var stream = try #require(MultipartStream(contentType: "multipart/mixed; boundary=B", names: [], json: json))
+      var stream = try #require(
+        MultipartStream(contentType: "multipart/mixed; boundary=B", fields: .init(), json: json))
       let output = stream.push(Array(bytes[..<cut])) + stream.push(Array(bytes[cut...]), isLast: true)
       #expect(String(decoding: output, as: UTF8.self) == body("<redacted>"), "cut at \(cut)")
-      #expect(stream.hasFound)
+      #expect(!stream.found.isEmpty)
     }
   }
 
@@ -63,21 +64,24 @@ struct FormRedactionTests {
     let bytes = Array(Self.parts.utf8)
     let expected = Self.parts.replacing("sec\r\nret--B\r\n", with: "<redacted>\r\n")
     for cut in 0...bytes.count {
-      var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=\"B\"", names: ["pin"]))
+      var stream = try #require(
+        MultipartStream(contentType: "multipart/form-data; boundary=\"B\"", fields: .init(names: ["pin"])))
       let output = stream.push(Array(bytes[..<cut])) + stream.push(Array(bytes[cut...]), isLast: true)
       #expect(String(decoding: output, as: UTF8.self) == expected, "cut at \(cut)")
-      #expect(stream.hasFound)
+      #expect(!stream.found.isEmpty)
     }
   }
 
   @Test("stay unchanged if no item is named, or there is no boundary")
   func others() throws {
-    var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=B", names: ["x"]))
+    var stream = try #require(
+      MultipartStream(contentType: "multipart/form-data; boundary=B", fields: .init(names: ["x"])))
     #expect(stream.push(Array(Self.parts.utf8), isLast: true) == Array(Self.parts.utf8))
-    #expect(!stream.hasFound)
-    #expect(MultipartStream(contentType: "multipart/form-data", names: ["x"]) == nil)
+    #expect(stream.found.isEmpty)
+    #expect(MultipartStream(contentType: "multipart/form-data", fields: .init(names: ["x"])) == nil)
     for text in ["", "--", "--B", "x", "--B\r\n", "--B\r\nContent-Disposition: form-data; name=x"] {
-      var stream = try #require(MultipartStream(contentType: "multipart/form-data; boundary=B", names: ["x"]))
+      var stream = try #require(
+        MultipartStream(contentType: "multipart/form-data; boundary=B", fields: .init(names: ["x"])))
       #expect(stream.push(Array(text.utf8), isLast: true) == Array(text.utf8))
     }
   }

@@ -153,6 +153,11 @@ struct RequestRewritingTests {
     #expect(map.upstream(authority: "both.test") == 4)
     #expect(map.upstream(authority: "both.test:80") == 4)
     #expect(map.upstream(authority: "both.test:443") == 5)
+    #expect(map.upstream(authority: "both.test", scheme: "https") == 5)
+    #expect(map.upstream(authority: "both.test", scheme: "http") == 4)
+    // An app that uses a proxy says http where the backend has https.
+    #expect(map.upstream(authority: "dev.api1.com", scheme: "http") == 0)
+    #expect(map.upstream(authority: map.upstreams[1].name.uppercased()) == 1)
     #expect(map.upstream(authority: "dev.api1.com:80") == nil)
     #expect(map.upstream(authority: "other.test") == nil)
   }

@@ -48,7 +48,7 @@ enum Schemas {
     EnvironmentConfiguration.members + [
       .optional("owner", .reference("Owner"), "The environment ends when this process does."),
       .optional(
-        "ttlSeconds", timeToLive, "The environment ends after this many seconds; 3600 where no owner is given."),
+        "ttlSeconds", timeToLive, "The environment ends after this many seconds (default: 3600 without an owner)."),
     ]
   ).accepting(.api)
 
@@ -121,6 +121,8 @@ extension Schemas {
       .required(
         "unused",
         .list(of: .record([.required("method", .words), .required("url", .words), .required("index", .count)]))),
+      .optional("upstreamFailures", failedRequests, "The requests that an upstream did not answer, or not completely."),
+      .optional("brokenOff", failedRequests, "The requests that the app cancelled; they are not recorded."),
       .optional("interactions", .count, "The number of interactions in the replayed cassette."),
       .optional("ended", .boolean, "True once the environment has ended."),
       .optional("commandStatus", .integer(0...255), "The exit status of the command of diorama run."),
@@ -141,9 +143,15 @@ extension Schemas {
         "keptAsSent", .list(of: .words),
         "Bodies that are too large to decode: they are kept as sent, and secrets in them are not redacted."),
       .optional(
+        "unechoed", .list(of: .words),
+        "Values of requests that a rule ignores, while an answer contains them as they were recorded."),
+      .optional("redacted", .list(of: .words), "Where something was redacted in the recording, without values."),
+      .optional(
         "recording",
         .record([
-          .required("outcome", .word("written", "unchanged", "nothing", "unsealed")), .required("interactions", .count),
+          .required("outcome", .word("written", "unchanged", "nothing", "unsealed", "aside")),
+          .required("interactions", .count), .optional("file", .words, "The HAR, if it is not the cassette's."),
+          .optional("permission", .words, "How to save it although it lacks responses."),
         ]), "The outcome of the recording, once the environment has ended."),
       .optional("advice", .words, "The command that records what is missing."),
       .required("ok", .boolean, "Whether the environment passed."),
@@ -159,7 +167,22 @@ extension Schemas {
           .required("differences", .list(of: .words)),
           .optional("rules", .list(of: .words), "The matching rules that applied."),
         ]))),
+    .optional("fix", fix, "Why the request missed, and what to do."),
     .optional("refusal", .words, "Why the request could not be matched at all."),
+  ])
+
+  private static let failedRequests = Schema.list(
+    of: .record([
+      .required("method", .words), .required("url", .words), .required("cause", .words), .required("count", .count),
+    ]))
+
+  private static let fix = Schema.record([
+    .optional("interaction", .count, "The index of the interaction that it was compared with."),
+    .required("causes", .list(of: .record([.required("location", .words), .required("kind", .words)]))),
+    .required("advice", .words),
+    .optional("rule", .anything, "The entry for matching.rules that makes the request match."),
+    .optional("redaction", .anything, "The redaction that does, in place of the rule."),
+    .required("isRecordable", .boolean, "Whether mode extend records the request for the next replay."),
   ])
 
   private static let stringUses = Schema.list(

@@ -1,9 +1,7 @@
-import Cassettes
-
 /// Recognizes names that are data and not part of a format: ids and dates as object keys or path segments.
-enum ChangingName {
+package enum ChangingName {
   /// Whether a name looks like an id: digits, a UUID, a long hexadecimal or mixed token, a date, or an email address.
-  static func matches(_ name: some StringProtocol) -> Bool {
+  package static func matches(_ name: some StringProtocol) -> Bool {
     let bytes = Array(name.utf8)
     guard bytes.count <= 200 else { return true }
     var digits = 0
@@ -29,7 +27,7 @@ enum ChangingName {
   }
 
   /// Replaces each path segment that looks like an id with `{}`. The result is equal for all resources of a kind.
-  static func template(ofPath path: some StringProtocol) -> String {
+  package static func template(ofPath path: some StringProtocol) -> String {
     path.split(separator: "/", omittingEmptySubsequences: false)
       .map { matches($0) ? "{}" : String($0) }.joined(separator: "/")
   }
