@@ -44,6 +44,9 @@ let package = Package(
       name: "CPCRE2", pkgConfig: "libpcre2-8",
       providers: [.apt(["libpcre2-dev"]), .brew(["pcre2"])]),
     .systemLibrary(
+      name: "CLibXML2", pkgConfig: "libxml-2.0",
+      providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
+    .systemLibrary(
       name: "CGnuTLS", pkgConfig: "gnutls",
       providers: [.apt(["libgnutls28-dev"]), .brew(["gnutls"])]),
     .systemLibrary(
@@ -81,6 +84,7 @@ let package = Package(
       name: "CassetteChecks",
       dependencies: ["Basics", "Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
     .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
+    .target(name: "Stubs", dependencies: ["Basics", "Cassettes", "HTTPMessages", "CLibXML2"]),
     .target(name: "PortLeases", dependencies: ["Basics", "HTTPMessages"]),
     .target(
       name: "ChildProcesses",
@@ -95,7 +99,7 @@ let package = Package(
       name: "EnvironmentService",
       dependencies: [
         "Basics", "HTTPMessages", "LaunchContract", "EnvironmentConfiguration", "ControlAPI", "Diorama", "HTTPServer",
-        "HTTPClient", "Cassettes", "Transforms", "CassetteChecks", "CassetteConversion",
+        "HTTPClient", "Cassettes", "Transforms", "Stubs", "CassetteChecks", "CassetteConversion",
       ]),
     .target(
       name: "Daemon",

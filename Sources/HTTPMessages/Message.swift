@@ -50,6 +50,8 @@ package struct Response: Sendable {
   ///
   /// Called once, on a server thread, and must return at once. Not called if the client has already disconnected.
   package var upgrade: (@Sendable (Duplex) -> Void)?
+  /// On a server, breaks the connection instead of sending this response.
+  package var fault: ConnectionFault?
 
   package init(
     status: Int, reason: String = "", headers: Headers = [:], body: Body = .empty, trailers: Trailers? = nil
@@ -60,6 +62,14 @@ package struct Response: Sendable {
     self.headers = headers
     self.body = body
   }
+}
+
+/// How a server breaks a connection.
+package enum ConnectionFault: Sendable, Equatable {
+  /// Sends these bytes as they are, then closes; without bytes, the client sees an empty response.
+  case close(after: [UInt8])
+  /// Resets it (TCP RST; RFC 9293, 3.5.2).
+  case reset
 }
 
 /// The process at the other end of a Unix socket.

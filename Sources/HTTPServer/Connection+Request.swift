@@ -232,6 +232,12 @@ extension Connection {
   private func send(_ raw: OpaquePointer, _ outcome: Result<Response, any Error>, of call: HandlerCall) -> MHD_Result {
     do {
       let response = try outcome.get()
+      if let fault = response.fault {
+        if case .stream(let pipe, _) = response.body { pipe.abandon() }
+        Socket.break(descriptor, fault)
+        // "MHD_NO if the socket must be closed due to a serious error while handling the request"
+        return .NO
+      }
       if let upgrade = response.upgrade {
         let wire = try WireResponse(headers: response.headers, content: .upgrade)
         call.sends(upgrade)

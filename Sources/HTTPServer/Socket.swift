@@ -55,6 +55,21 @@ enum Socket {
   /// Discards the peer's next bytes: the reader sees the end of the stream.
   static func endReading(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RD)) }
 
+  /// Breaks a connection whose server closes it right afterwards.
+  static func `break`(_ descriptor: Int32, _ fault: ConnectionFault) {
+    switch fault {
+    case .close(let bytes):
+      // What does not fit into the socket's buffer is not sent: the connection is to break anyway.
+      _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)) }
+    case .reset:
+      // Connecting to AF_UNSPEC dissolves the association (connect(2)); an open TCP connection is reset (RFC 9293,
+      // 3.10.5). SO_LINGER would not do, because the server first shuts the socket down, which sends a FIN.
+      var address = sockaddr()
+      address.sa_family = sa_family_t(AF_UNSPEC)
+      connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+  }
+
   /// Ends both directions and wakes the thread waiting for the socket.
   static func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 

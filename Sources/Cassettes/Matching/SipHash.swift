@@ -12,7 +12,7 @@ package struct SipHash {
   private var count: UInt64 = 0
 
   /// Creates a hash with a 128-bit key in two words; the default is not a secret.
-  init(key0: UInt64 = 0x6469_6F72_616D_6131, key1: UInt64 = 0x6D61_7463_686B_6579) {
+  package init(key0: UInt64 = 0x6469_6F72_616D_6131, key1: UInt64 = 0x6D61_7463_686B_6579) {
     v0 = key0 ^ 0x736F_6D65_7073_6575
     v1 = key1 ^ 0x646F_7261_6E64_6F6D ^ 0xEE
     v2 = key0 ^ 0x6C79_6765_6E65_7261
@@ -21,7 +21,7 @@ package struct SipHash {
 
   /// Adds bytes.
   @inline(__always)
-  mutating func append(_ bytes: UnsafeRawBufferPointer) {
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) {
     var offset = 0
     while offset + 8 <= bytes.count {
       append(word: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
@@ -35,7 +35,7 @@ package struct SipHash {
 
   /// Adds one byte.
   @inline(__always)
-  mutating func append(_ byte: UInt8) {
+  package mutating func append(_ byte: UInt8) {
     tail |= UInt64(byte) << ((count & 7) * 8)
     count &+= 1
     if count & 7 == 0 {
@@ -61,7 +61,7 @@ package struct SipHash {
 
   /// Returns the hash; nothing can be added afterwards.
   @inline(__always)
-  mutating func finish() -> (UInt64, UInt64) {
+  package mutating func finish() -> (UInt64, UInt64) {
     compress(tail | count << 56)
     v2 ^= 0xEE
     for _ in 0..<4 { round() }

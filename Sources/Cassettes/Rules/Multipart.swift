@@ -1,4 +1,4 @@
-import HTTPMessages
+package import HTTPMessages
 
 /// The parts of a multipart body (RFC 2046, 5.1), which is compared by them regardless of its boundary.
 ///
@@ -53,6 +53,24 @@ package struct Multipart {
         return nil
       }
       return (name, range.lowerBound + start..<range.upperBound)
+    }
+  }
+
+  /// The parts as sent, in order: the header fields, and the range of the content in the body.
+  package static func rawParts(
+    of body: UnsafeRawBufferPointer, contentType: String
+  ) -> [(name: String?, fileName: String?, headers: Headers, content: Range<Int>)] {
+    let boundary = HeaderParameters(contentType)["boundary"] ?? guessed(body)
+    guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 1000 else { return [] }
+    let delimiters = delimiters(of: body, Array("--\(boundary)".utf8))
+    return zip(delimiters, delimiters.dropFirst()).map { delimiter, next in
+      let range = delimiter.end..<contentEnd(before: next.start, after: delimiter.end, in: body)
+      let (headers, start) = headers(of: UnsafeRawBufferPointer(rebasing: body[range]))
+      let disposition = HeaderParameters(headers["Content-Disposition"] ?? "")
+      return (
+        disposition["name"], disposition["filename*"] ?? disposition["filename"], headers,
+        range.lowerBound + start..<range.upperBound
+      )
     }
   }
 

@@ -100,6 +100,20 @@ package final class Pattern: Sendable {
     return found
   }
 
+  /// Whether the whole text matches, as with Java's `String.matches`.
+  ///
+  /// - Throws: ``TooSlow`` if the budget is exceeded.
+  package func matchesWhole(_ text: [UInt8], _ budget: PatternBudget) throws(TooSlow) -> Bool {
+    guard budget.admit(self, text.count) else { throw TooSlow(pattern: self.text) }
+    budget.position = 0
+    let result = pcre2_match_8(
+      code, text, text.count, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED, budget.data, budget.context)
+    // A text that is not valid UTF-8 matches nothing: "PCRE2_ERROR_UTF8_ERR1" and the following codes.
+    if result == PCRE2_ERROR_NOMATCH || (-23...(-3)).contains(result) { return false }
+    guard result >= 0 else { throw TooSlow(pattern: self.text) }
+    return true
+  }
+
   /// Whether the expression contains `<` or `>` outside of a character set, so that it is about markup. In XML, it is
   /// applied to the source.
   package let isAboutMarkup: Bool

@@ -45,6 +45,8 @@ package final class Environment: Sendable {
   let endpointAccess: EndpointAccess
   let replay: Replay?
   let recorder: CassetteRecorder?
+  /// The stubs, the request log, and the files of responses.
+  let stubs: StubServer
   /// Signs tokens in which values of requests were put; nil without keys.
   let tokenSigner: TokenSigner?
   /// Redacts secrets in everything that the environment saves.
@@ -129,6 +131,7 @@ package final class Environment: Sendable {
     var upstreams: [CassetteHeader.Upstream]
     var replay: Replay?
     var recorder: CassetteRecorder?
+    var stubs: StubServer
     var state: State
     var createdAt = Date()
     /// Whether it restores the environment of a killed process.
@@ -164,6 +167,7 @@ package final class Environment: Sendable {
     notes = plan.notes
     replay = plan.replay
     recorder = plan.recorder
+    stubs = plan.stubs
     // Invalid rules were an error when the environment was planned.
     tokenSigner = try? plan.specification.shift?.compiled().signer
     redactor = plan.state.redactor
@@ -284,6 +288,7 @@ package final class Environment: Sendable {
     live { live, _ in live.end() }
     stopListening()
     streams.end()
+    stubs.webhooks.end()
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
     await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }

@@ -45,6 +45,9 @@ extension EnvironmentSpecification {
     setting("--cassette PATH", swift: "cassette: \"PATH\"", "cassette", .string(caller == .api ? "/PATH" : "PATH"))
   }
 
+  /// How to name a folder of stubs.
+  var stubsAdvice: String { setting("--stubs DIR", swift: "stubs: \"DIR\"", "stubs", .string("DIR")) }
+
   /// How to specify a backend.
   func upstreamAdvice(_ name: String = "NAME", _ url: String = "URL") -> String {
     setting(

@@ -66,7 +66,8 @@ extension Provisioning {
       return Environment.Plan(
         id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,
         clock: snapshot.clock, seed: snapshot.seed, recordedAt: snapshot.recordedAt, notes: notes,
-        upstreams: snapshot.upstreams, replay: replay, recorder: recorder, state: state,
+        upstreams: snapshot.upstreams, replay: replay, recorder: recorder,
+        stubs: try stubs(specification, mode: snapshot.mode, seed: snapshot.seed), state: state,
         createdAt: RFC3339.parse(snapshot.createdAt) ?? Date(), isRestored: true)
     } catch {
       recorder?.release()

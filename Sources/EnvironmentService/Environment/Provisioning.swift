@@ -44,13 +44,15 @@ package enum Provisioning {
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
     notes += rules.notes(for: upstreams)
-    if mode == .mock, !upstreams.isEmpty {
+    if mode == .mock, !upstreams.isEmpty, specification.stubs == nil {
       notes.append(
-        "mode mock answers from stubs, and there are none, so every request gets status 501; "
-          + "to answer from a recording, use mode once")
+        "mode mock answers from stubs, and there are none, so every request gets status 501; name a folder of stubs with "
+          + "\(specification.stubsAdvice); to answer from a recording, use mode once")
     }
     let clock = try clock(specification, mode: mode, recorded: recorded)
-    let seed = specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? randomSeed()
+    // In mode mock no recording keeps the seed, so a constant one makes runs repeat.
+    let seed =
+      specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? (mode == .mock ? mockSeed : randomSeed())
     let (shifter, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
     if let moved { notes.append(moved) }
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
@@ -87,7 +89,19 @@ package enum Provisioning {
     return Environment.Plan(
       id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
-      recorder: recorder, state: state)
+      recorder: recorder, stubs: try stubs(specification, mode: mode, seed: seed), state: state)
+  }
+
+  /// The seed in mode mock, if none is given.
+  static let mockSeed = "mock"
+
+  static func stubs(
+    _ specification: EnvironmentSpecification, mode: Mode, seed: String
+  ) throws(CodedError) -> StubServer {
+    var folder: StubFolder?
+    if let path = specification.stubs { folder = try StubFolder(path) }
+    return try StubServer(
+      folder: folder, areTemplates: specification.stubsAreTemplates, seed: seed, isActive: mode == .mock)
   }
 
   /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.

@@ -33,6 +33,7 @@ final class EndpointHandler: RequestHandler {
   /// take long, and other requests wait for the same thread.
   var isBrief: Bool {
     upstream != nil && environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
+      && !environment.stubs.isActive
   }
 
   private static var over: Response {
@@ -45,12 +46,15 @@ final class EndpointHandler: RequestHandler {
   }
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
+    if environment.stubs.isActive {
+      return environment.stubAnswer(request, at: upstream)
+    }
     guard let upstream else { return nil }
     return environment.answer(request, at: upstream, isLive: client != nil)
   }
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let way, way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
+    guard let way, !environment.stubs.isActive, way.environment.endpointAccess.admitsAtOnce(request, at: way.port) else { return nil }
     return PlainPassage.begin(request, way, answer)
   }
 

@@ -27,7 +27,7 @@ final class Pipeline: Sendable {
   init(environment: Environment, client: UpstreamClient?) {
     self.environment = environment
     self.client = client
-    var responders: [any Responder] = []
+    var responders: [any Responder] = [StubResponder(environment: environment)]
     if let replay = environment.replay {
       responders.append(CassetteResponder(environment: environment, replay: replay))
     }
@@ -40,6 +40,7 @@ final class Pipeline: Sendable {
     let route = Route(
       method: request.method, target: request.target, port: port, addresses: environment.addresses)
     do {
+      if port == nil, let response = try await environment.mockResponse(to: request, route) { return response }
       switch route {
       case .control(let path):
         return try await Control(environment: environment).respond(to: request, path: path)
@@ -107,6 +108,9 @@ final class Pipeline: Sendable {
     var outgoing = request
     outgoing.target = addresses.requestTarget(target, form: form)
     outgoing.headers = addresses.requestHeaders(request.headers, upstream: index, form: form)
+    if environment.stubs.mayAnswer(method: request.method, target: outgoing.target) {
+      outgoing.body = .bytes(try await request.body.collect(upTo: StubServer.bodyLimit))
+    }
     outgoing.headers = environment.cookies(outgoing, upstream: index, form: form)
 
     let isWebSocket = WebSocketHandshake.isAsked(by: request)

@@ -1,0 +1,467 @@
+import Basics
+import Foundation
+import HTTPMessages
+import LaunchContract
+import Stubs
+
+/// WireMock's admin API (wiremock.org/docs/standalone/admin-api-reference) on an environment's main port.
+///
+/// No token is asked for, as WireMock's clients send none; requests have to come from a program on this machine.
+struct StubAdmin {
+  static let path = "/__admin"
+  /// The maximum size of a body in bytes.
+  private static let bodyLimit = 64 << 20
+  /// The version whose API this is, for clients that ask.
+  private static let version = "2.35.1"
+
+  let environment: Environment
+
+  private var stubs: StubServer { environment.stubs }
+
+  func respond(to request: Request) async throws -> Response {
+    try LocalAccess.check(request.headers, port: environment.mainPort)
+    let body = try await request.body.collect(upTo: Self.bodyLimit)
+    do {
+      return try answer(request, body)
+    } catch let error as CodedError {
+      return Self.errors(error.kind == .cannotWrite ? 500 : 422, error)
+    }
+  }
+
+  private func answer(_ request: Request, _ body: [UInt8]) throws -> Response {
+    let target = StubRequest(
+      method: request.method, target: request.target, headers: [:], body: [], scheme: "http", host: "", port: 0,
+      upstream: nil)
+    let parts = target.path.dropFirst(Self.path.utf8.count).split(separator: "/")
+      .map { String($0).removingPercentEncoding ?? String($0) }
+    let json = { () throws(CodedError) in
+      try JSON.parse(body, name: "request body", advice: "send one JSON document")
+    }
+    switch (request.method, parts.first ?? "", parts.dropFirst().first) {
+    case ("GET", "", nil): return Self.json(["version": .string(Self.version)])
+    case (_, "mappings", _): return try mappings(target, Array(parts.dropFirst()), json)
+    case (_, "requests", _): return try requests(target, Array(parts.dropFirst()), json)
+    case ("POST", "near-misses", "request"): return try nearMisses(ofRequest: json())
+    case ("POST", "near-misses", "request-pattern"): return try nearMisses(ofPattern: json())
+    case (_, "scenarios", _): return try scenarios(target, Array(parts.dropFirst()), json)
+    case ("GET", "settings", nil): return settings()
+    case ("POST", "settings", _), ("PUT", "settings", _): return try change(settings: json())
+    case ("POST", "reset", nil):
+      try stubs.reset()
+      stubs.state.withLock { _ = $0.log.removeAll() }
+      return Response(status: 200)
+    case (_, "files", _):
+      return try files(request.method, parts.dropFirst().joined(separator: "/"), body)
+    case ("GET", "health", nil):
+      return Self.json([
+        "status": .string("healthy"), "message": .string("Wiremock is ok"), "version": .string(Self.version),
+        "uptimeInSeconds": .int(Int(Date().timeIntervalSince(environment.createdAt))),
+        "timestamp": .string(RFC3339.format(Date())),
+      ])
+    case ("GET", "version", nil): return Self.json(["version": .string(Self.version)])
+    case ("GET", "recordings", "status"): return Self.json(["status": .string("NeverStarted")])
+    case (_, "recordings", _):
+      throw Problem(
+        status: 501, title: "Not supported",
+        detail: "stubs are not recorded here; record a cassette: diorama run --mode record")
+    case ("POST", "shutdown", nil):
+      throw Problem(
+        status: 403, title: "Shutdown refused",
+        detail: "an environment ends with its owner: end the command, or use `diorama env delete`")
+    default:
+      throw Problem(
+        status: 404, title: "Unknown path", detail: "\(request.method) \(target.path) is not part of the admin API")
+    }
+  }
+
+  // MARK: Mappings
+
+  private func mappings(
+    _ request: StubRequest, _ parts: [String], _ json: () throws(CodedError) -> JSON
+  ) throws -> Response {
+    switch (request.method, parts.first, parts.count) {
+    case ("GET", nil, 0): return list(stubs.state.withLock { $0.store.mappings }, request)
+    case ("POST", nil, 0):
+      let mapping = try read(json())
+      try stubs.add(mapping)
+      return Self.document(mapping.source, status: 201)
+    case ("DELETE", nil, 0):
+      stubs.state.withLock { $0.store.removeAll() }
+      return Response(status: 200)
+    case ("POST", "reset", 1):
+      try stubs.reset()
+      return Response(status: 200)
+    case ("POST", "save", 1):
+      guard let folder = stubs.folder else {
+        throw CodedError(.usage, "there is no folder to save to; name one with --stubs DIR or --root-dir DIR")
+      }
+      for mapping in stubs.state.withLock({ $0.store.mappings }) { try folder.save(mapping) }
+      return Response(status: 200)
+    case ("POST", "import", 1): return try importMappings(json())
+    case ("POST", "find-by-metadata", 1):
+      return list(try found(byMetadata: json()), request)
+    case ("POST", "remove-by-metadata", 1):
+      let found = try found(byMetadata: json())
+      stubs.state.withLock { state in for mapping in found { state.store.remove(mapping.id) } }
+      return Response(status: 200)
+    case ("GET", "unmatched", 1):
+      return list(stubs.state.withLock { $0.store.unused }, request)
+    case ("GET", let id?, 1):
+      guard let mapping = stubs.state.withLock({ $0.store[id] }) else { return Response(status: 404) }
+      return Self.document(mapping.source)
+    case ("PUT", let id?, 1):
+      guard stubs.state.withLock({ $0.store[id] != nil }) else { return Response(status: 404) }
+      var members = (try json().object ?? []).filter { !["id", "uuid"].contains($0.key) }
+      members.append(.init("id", .string(id)))
+      let mapping = try read(.object(members))
+      try stubs.add(mapping)
+      return Self.document(mapping.source)
+    case ("DELETE", let id?, 1):
+      return Response(status: stubs.state.withLock { $0.store.remove(id) } ? 200 : 404)
+    default: throw methodRefused(request)
+    }
+  }
+
+  private func read(_ json: JSON) throws(CodedError) -> StubMapping {
+    try MappingReader.mapping(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
+  }
+
+  private func importMappings(_ json: JSON) throws -> Response {
+    let mappings = try MappingReader.mappings(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
+    let options = json["importOptions"]
+    let keepsKnown = options?["duplicatePolicy"]?.string == "IGNORE"
+    for mapping in mappings {
+      if keepsKnown, stubs.state.withLock({ $0.store[mapping.id] != nil }) { continue }
+      try stubs.add(mapping)
+    }
+    if options?["deleteAllNotInImport"] == .bool(true) {
+      let ids = Set(mappings.map(\.id))
+      stubs.state.withLock { $0.store.removeAll { !ids.contains($0.id) } }
+    }
+    return Response(status: 200)
+  }
+
+  private func found(byMetadata json: JSON) throws(CodedError) -> [StubMapping] {
+    let matcher = try MappingReader.matcher(Members(json))
+    let context = context
+    var found: [StubMapping] = []
+    for mapping in stubs.state.withLock({ $0.store.mappings }) {
+      let value = mapping.metadata.map { MatchedValue($0.encoded()) }
+      if try matcher.matches(value, context) { found.append(mapping) }
+    }
+    return found
+  }
+
+  private func list(_ mappings: [StubMapping], _ request: StubRequest) -> Response {
+    let page = Self.page(mappings, request)
+    return Self.json([
+      "mappings": .array(page.map(\.source)), "meta": .object(["total": .int(mappings.count)]),
+    ])
+  }
+
+  // MARK: Requests
+
+  private func requests(
+    _ request: StubRequest, _ parts: [String], _ json: () throws(CodedError) -> JSON
+  ) throws -> Response {
+    switch (request.method, parts.first, parts.count) {
+    case ("GET", nil, 0):
+      var entries = Array(log.reversed())
+      if request.queryValues("unmatched").first == "true" { entries.removeAll { $0.stub != nil } }
+      if let id = request.queryValues("matchingStub").first { entries.removeAll { $0.stub != id.lowercased() } }
+      if let text = request.queryValues("since").first {
+        guard let since = RFC3339.parse(text) else {
+          throw CodedError(.usage, "'\(text)' is not an RFC 3339 time", at: "since")
+        }
+        entries.removeAll { $0.time <= since }
+      }
+      return Self.json([
+        "requests": .array(Self.page(entries, request).map(event)), "meta": .object(["total": .int(entries.count)]),
+        "requestJournalDisabled": .bool(isLogDisabled),
+      ])
+    case ("DELETE", nil, 0), ("POST", "reset", 1):
+      stubs.state.withLock { _ = $0.log.removeAll() }
+      return Response(status: 200)
+    case ("POST", "count", 1):
+      let count = try matching(json()).count
+      return Self.json(["count": .int(count), "requestJournalDisabled": .bool(isLogDisabled)])
+    case ("POST", "find", 1):
+      return Self.json([
+        "requests": .array(try matching(json()).map(logged)), "requestJournalDisabled": .bool(isLogDisabled),
+      ])
+    case ("POST", "remove", 1):
+      let numbers = Set(try matching(json()).map(\.number))
+      return Self.json(["serveEvents": .array(remove { numbers.contains($0.number) }.map(event))])
+    case ("POST", "remove-by-metadata", 1):
+      let ids = Set(try found(byMetadata: json()).map(\.id))
+      return Self.json(["serveEvents": .array(remove { ids.contains($0.stub ?? "") }.map(event))])
+    case ("GET", "unmatched", 1):
+      return Self.json([
+        "requests": .array(log.filter { $0.stub == nil }.map(logged)),
+        "requestJournalDisabled": .bool(isLogDisabled),
+      ])
+    case ("GET", "unmatched", 2) where parts[1] == "near-misses":
+      let context = context
+      let misses = log.filter { $0.stub == nil }.flatMap { entry in
+        stubs.state.withLock { $0.store.nearest(entry.request.request, context, limit: 1) }
+          .map { nearMiss(entry, ("stubMapping", $0.mapping.source), $0.distance) }
+      }
+      return Self.json(["nearMisses": .array(misses)])
+    case ("GET", let id?, 1):
+      guard let entry = log.first(where: { stubs.id(ofRequest: $0.number) == id.lowercased() }) else {
+        return Response(status: 404)
+      }
+      return Self.document(event(entry))
+    case ("DELETE", let id?, 1):
+      return Response(status: remove { stubs.id(ofRequest: $0.number) == id.lowercased() }.isEmpty ? 404 : 200)
+    default: throw methodRefused(request)
+    }
+  }
+
+  private var log: ArraySlice<RequestLog.Entry> { stubs.state.withLock { $0.log.entries } }
+  private var isLogDisabled: Bool { stubs.state.withLock { $0.log.capacity == 0 } }
+
+  private func remove(_ isRemoved: (RequestLog.Entry) -> Bool) -> [RequestLog.Entry] {
+    stubs.state.withLock { $0.log.removeAll(where: isRemoved) }
+  }
+
+  /// The logged requests that a pattern matches.
+  private func matching(_ json: JSON) throws(CodedError) -> [RequestLog.Entry] {
+    let pattern = try MappingReader.pattern(json)
+    var found: [RequestLog.Entry] = []
+    for entry in log where try pattern.matches(entry.request.request, context) { found.append(entry) }
+    return found
+  }
+
+  private func nearMisses(ofRequest json: JSON) throws(CodedError) -> Response {
+    let entry = RequestLog.Entry(
+      number: 0, time: Date(), request: LoggedRequest(try Self.request(json)), stub: nil, status: 0, response: nil)
+    let near = stubs.state.withLock { $0.store.nearest(entry.request.request, context) }
+    return Self.json([
+      "nearMisses": .array(near.map { nearMiss(entry, ("stubMapping", $0.mapping.source), $0.distance) })
+    ])
+  }
+
+  private func nearMisses(ofPattern json: JSON) throws(CodedError) -> Response {
+    let pattern = try MappingReader.pattern(json)
+    let near = log.map { ($0, pattern.distance($0.request.request, context)) }.sorted { $0.1 < $1.1 }.prefix(3)
+    return Self.json(["nearMisses": .array(near.map { nearMiss($0.0, ("requestPattern", json), $0.1) })])
+  }
+
+  private func nearMiss(_ entry: RequestLog.Entry, _ stub: (String, JSON), _ distance: Double) -> JSON {
+    .object([
+      .init("request", logged(entry)), .init(stub.0, stub.1),
+      .init("matchResult", .object(["distance": .double(distance)])),
+    ])
+  }
+
+  /// A request in the form of a logged one.
+  private static func request(_ json: JSON) throws(CodedError) -> StubRequest {
+    let members = try Members(json)
+    var headers = Headers()
+    for member in try members.object("headers")?.json.object ?? [] {
+      for value in member.value.array ?? [member.value] { headers.append(member.key, value.text) }
+    }
+    return StubRequest(
+      method: try members.string("method") ?? "GET", target: try members.string("url") ?? "/", headers: headers,
+      body: Array((try members.string("body") ?? "").utf8), scheme: try members.string("scheme") ?? "http",
+      host: try members.string("host") ?? "127.0.0.1", port: try members.int("port", in: 1...65_535) ?? 80,
+      upstream: nil)
+  }
+
+  /// A logged request as WireMock's clients read it.
+  private func logged(_ entry: RequestLog.Entry) -> JSON {
+    let request = entry.request.request
+    var headers: [JSON.Member] = []
+    for field in request.headers.fields where !headers.contains(where: { $0.key == field.name }) {
+      let all = request.headers.all(field.name)
+      headers.append(.init(field.name, all.count == 1 ? .string(all[0]) : .array(all.map { .string($0) })))
+    }
+    var query: [JSON.Member] = []
+    for item in request.query where !query.contains(where: { $0.key == item.name }) {
+      query.append(
+        .init(
+          item.name,
+          .object([
+            .init("key", .string(item.name)), .init("values", .array(request.queryValues(item.name).map { .string($0) })),
+          ])))
+    }
+    return .object([
+      .init("url", .string(request.target)), .init("absoluteUrl", .string(request.url)),
+      .init("method", .string(request.method)), .init("clientIp", .string("127.0.0.1")),
+      .init("headers", .object(headers)),
+      .init("cookies", .object(request.cookies.map { .init($0.name, .string($0.value)) })),
+      .init("browserProxyRequest", .bool(false)),
+      .init("loggedDate", .int(Int(entry.time.timeIntervalSince1970 * 1000))),
+      .init("bodyAsBase64", .string(Data(request.body).base64EncodedString())),
+      .init("body", .string(String(decoding: request.body, as: UTF8.self))), .init("scheme", .string(request.scheme)),
+      .init("host", .string(request.host)), .init("port", .int(request.port)),
+      .init("loggedDateString", .string(RFC3339.format(entry.time))),
+      .init("queryParams", .object(query)),
+    ])
+  }
+
+  /// A request with its response.
+  private func event(_ entry: RequestLog.Entry) -> JSON {
+    let mapping = entry.stub.flatMap { id in stubs.state.withLock { $0.store[id] } }
+    var response: [JSON.Member] = [.init("status", .int(entry.status))]
+    if let sent = entry.response {
+      response += [
+        .init(
+          "headers",
+          .object(sent.headers.fields.map { .init($0.name, .string($0.value)) })),
+        .init("bodyAsBase64", .string(Data(sent.body).base64EncodedString())),
+        .init("body", .string(String(decoding: sent.body, as: UTF8.self))),
+      ]
+    }
+    var members: [JSON.Member] = [
+      .init("id", .string(stubs.id(ofRequest: entry.number))), .init("request", logged(entry)),
+      .init(
+        "responseDefinition", mapping?.source["response"] ?? .object([.init("status", .int(entry.status))])),
+      .init("response", .object(response)), .init("wasMatched", .bool(entry.stub != nil)),
+    ]
+    if let mapping { members.append(.init("stubMapping", mapping.source)) }
+    return .object(members)
+  }
+
+  // MARK: Scenarios, settings, files
+
+  private func scenarios(
+    _ request: StubRequest, _ parts: [String], _ json: () throws(CodedError) -> JSON
+  ) throws -> Response {
+    switch (request.method, parts.first, parts.count) {
+    case ("GET", nil, 0):
+      let all = stubs.state.withLock { $0.store.scenarios }
+      return Self.json([
+        "scenarios": .array(
+          all.map { scenario in
+            .object([
+              .init("id", .string(scenario.name)), .init("name", .string(scenario.name)),
+              .init("state", .string(scenario.state)),
+              .init("possibleStates", .array(scenario.possibleStates.map { .string($0) })),
+              .init("mappings", .array(scenario.mappings.map(\.source))),
+            ])
+          })
+      ])
+    case ("POST", "reset", 1):
+      stubs.state.withLock { $0.store.resetScenarios() }
+      return Response(status: 200)
+    case ("PUT", let name?, 2) where parts[1] == "state":
+      guard let known = stubs.state.withLock({ $0.store.scenarios.first { $0.name == name } }) else {
+        return Self.errors(404, CodedError(.usage, "there is no scenario '\(name)'"))
+      }
+      let state = try Members(json()).string("state")
+      if let state, !known.possibleStates.contains(state) {
+        let near = alternatives(state, known.possibleStates)
+        throw CodedError(.usage, "the scenario '\(name)' has no state '\(state)'\(near)")
+      }
+      stubs.state.withLock { $0.store.setState(state, of: name) }
+      return Response(status: 200)
+    default: throw methodRefused(request)
+    }
+  }
+
+  private func alternatives(_ name: String, _ all: [String]) -> String {
+    if let near = EditDistance.likely(name, among: all) { return "; did you mean '\(near)'?" }
+    return "; its states are " + all.joined(separator: ", ")
+  }
+
+  private func settings() -> Response {
+    let settings = stubs.state.withLock { $0.settings }
+    var members: [JSON.Member] = []
+    if let delay = settings.fixedDelay { members.append(.init("fixedDelay", .double(delay))) }
+    if let distribution = settings.distribution { members.append(.init("delayDistribution", distribution.json)) }
+    return Self.json(["settings": .object(members)])
+  }
+
+  private func change(settings json: JSON) throws(CodedError) -> Response {
+    let members = try Members(json)
+    var settings = StubServer.Settings()
+    settings.fixedDelay = try members.milliseconds("fixedDelay")
+    if let object = try members.object("delayDistribution") {
+      settings.distribution = try MappingReader.distribution(fields: object)
+      try object.end()
+    }
+    for ignored in ["extended", "proxyPassThrough"] { _ = members[ignored] }
+    try members.end()
+    stubs.set(settings)
+    return Response(status: 200)
+  }
+
+  private func files(_ method: String, _ name: String, _ body: [UInt8]) throws -> Response {
+    guard let folder = stubs.folder else {
+      throw CodedError(.usage, "there is no folder of files; name one with --stubs DIR or --root-dir DIR")
+    }
+    switch (method, name) {
+    case ("GET", ""): return Self.document(.array(folder.fileNames.map { .string($0) }))
+    case ("GET", _):
+      guard folder.fileNames.contains(name) else { return Response(status: 404) }
+      return Response(status: 200, body: .bytes(try folder.file(name)))
+    case ("PUT", _) where !name.isEmpty:
+      try folder.write(body, to: name)
+      return Response(status: 200)
+    case ("DELETE", _) where !name.isEmpty:
+      try folder.removeFile(name)
+      return Response(status: 200)
+    default:
+      throw Problem(status: 405, title: "Method not allowed", detail: "use GET, PUT or DELETE with a file's name")
+    }
+  }
+
+  // MARK: Answers
+
+  private var context: MatchContext { environment.matchContext }
+
+  private func methodRefused(_ request: StubRequest) -> Problem {
+    Problem(
+      status: 404, title: "Unknown call", detail: "\(request.method) \(request.path) is not part of the admin API")
+  }
+
+  private static func page<Element>(_ all: [Element], _ request: StubRequest) -> ArraySlice<Element> {
+    let offset = request.queryValues("offset").first.flatMap { Int($0) } ?? 0
+    let limit = request.queryValues("limit").first.flatMap { Int($0) } ?? .max
+    return all.dropFirst(max(0, offset)).prefix(max(0, limit))
+  }
+
+  private static func json(_ members: KeyValuePairs<String, JSON>, status: Int = 200) -> Response {
+    document(.object(members.map { .init($0.key, $0.value) }), status: status)
+  }
+
+  private static func document(_ json: JSON, status: Int = 200) -> Response {
+    Response(
+      status: status, headers: ["Content-Type": "application/json"], body: .bytes(json.encoded(.pretty)))
+  }
+
+  /// An error in the form of WireMock's.
+  private static func errors(_ status: Int, _ error: CodedError) -> Response {
+    json(
+      [
+        "errors": .array([
+          .object([
+            .init("code", .int(10)), .init("source", .object(["pointer": .string(pointer(error.place))])),
+            .init("title", .string("Error parsing JSON")), .init("detail", .string(error.message)),
+          ])
+        ])
+      ], status: status)
+  }
+
+  /// A path such as `request.bodyPatterns[0]` as a JSON pointer (RFC 6901).
+  private static func pointer(_ place: String) -> String {
+    "/" + place.replacing("[", with: ".").replacing("]", with: "").replacing(".", with: "/")
+  }
+}
+
+extension StubResponse.DelayDistribution {
+  fileprivate var json: JSON {
+    switch self {
+    case .fixed(let delay): .object([.init("type", .string("fixed")), .init("milliseconds", .double(delay))])
+    case .uniform(let lower, let upper):
+      .object([.init("type", .string("uniform")), .init("lower", .double(lower)), .init("upper", .double(upper))])
+    case .lognormal(let median, let sigma, let most):
+      .object(
+        [
+          .init("type", .string("lognormal")), .init("median", .double(median)), .init("sigma", .double(sigma)),
+        ] + (most.map { [.init("maxValue", .double($0))] } ?? []))
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import Basics
+import Foundation
+import HTTPMessages
+import Stubs
+
+/// A folder of stubs in WireMock's layout: `mappings/**/*.json`, and `__files` for bodies.
+struct StubFolder: Sendable {
+  /// The largest mapping file in bytes.
+  private static let fileLimit = 64 << 20
+
+  let path: String
+
+  private var mappingsPath: String { "\(path)/mappings" }
+  private var filesPath: String { "\(path)/__files" }
+
+  /// - Throws: ``CodedError`` if there is no such folder.
+  init(_ path: String) throws(CodedError) {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+      throw CodedError(.noCassette, "no such folder; create it with a folder 'mappings' in it", at: path)
+    }
+    self.path = path
+  }
+
+  /// Reads all mapping files, sorted by path.
+  ///
+  /// - Throws: ``CodedError`` that names the file and the member.
+  func mappings(isTemplate: Bool, makeID: () -> String) throws(CodedError) -> [StubMapping] {
+    var all: [StubMapping] = []
+    for name in names(in: mappingsPath) where name.hasSuffix(".json") {
+      let file = "\(mappingsPath)/\(name)"
+      let bytes = try Self.read(file)
+      let json = try JSON.parse(bytes, name: file)
+      do { all += try MappingReader.mappings(json, isTemplate: isTemplate, makeID: makeID) } catch {
+        throw CodedError(error.kind, error.message, at: file)
+      }
+    }
+    return all
+  }
+
+  /// The names of all files below a folder, sorted.
+  private func names(in folder: String) -> [String] {
+    guard let names = FileManager.default.enumerator(atPath: folder) else { return [] }
+    return names.compactMap { $0 as? String }.sorted()
+  }
+
+  /// The names of the files in `__files`, sorted.
+  var fileNames: [String] {
+    names(in: filesPath).filter { name in
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(atPath: "\(filesPath)/\(name)", isDirectory: &isFolder)
+        && !isFolder.boolValue
+    }
+  }
+
+  /// The content of a file in `__files`.
+  ///
+  /// - Throws: ``CodedError`` if there is none, or if the name leads out of the folder.
+  func file(_ name: String) throws(CodedError) -> [UInt8] { try Self.read(location(name)) }
+
+  /// Replaces a file in `__files`.
+  func write(_ bytes: [UInt8], to name: String) throws(CodedError) {
+    let location = try location(name)
+    try Self.write(bytes, location)
+  }
+
+  /// Removes a file in `__files`.
+  func removeFile(_ name: String) throws(CodedError) {
+    let location = try location(name)
+    try CodedError.translating(to: .cannotWrite, at: location, try FileManager.default.removeItem(atPath: location))
+  }
+
+  /// Saves a mapping as a file of its own.
+  func save(_ mapping: StubMapping) throws(CodedError) {
+    let name = (mapping.name ?? "mapping").map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }
+    var text = mapping.source.encoded(.pretty)
+    text.append(0x0A)
+    try Self.write(text, "\(mappingsPath)/\(String(name).lowercased())-\(mapping.id).json")
+  }
+
+  private func location(_ name: String) throws(CodedError) -> String {
+    let parts = name.split(separator: "/")
+    guard !parts.isEmpty, !parts.contains(".."), !name.utf8.contains(0) else {
+      throw CodedError(.usage, "'\(name)' is not a name of a file in \(filesPath)")
+    }
+    return "\(filesPath)/\(parts.joined(separator: "/"))"
+  }
+
+  private static func read(_ file: String) throws(CodedError) -> [UInt8] {
+    guard let data = FileManager.default.contents(atPath: file) else {
+      throw CodedError(.noCassette, "cannot be read; check that it exists", at: file)
+    }
+    guard data.count <= fileLimit else {
+      throw CodedError(.broken, "has \(data.count) bytes, more than the \(fileLimit) that a stub can have", at: file)
+    }
+    return Array(data)
+  }
+
+  private static func write(_ bytes: [UInt8], _ file: String) throws(CodedError) {
+    let url = URL(fileURLWithPath: file)
+    try CodedError.translating(
+      to: .cannotWrite, at: file,
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true))
+    try CodedError.translating(to: .cannotWrite, at: file, try Data(bytes).write(to: url, options: .atomic))
+  }
+}

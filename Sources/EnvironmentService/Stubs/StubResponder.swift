@@ -1,0 +1,251 @@
+import Basics
+import Cassettes
+import ControlAPI
+import Diorama
+import Foundation
+import HTTPClient
+import HTTPMessages
+import HTTPServer
+import LaunchContract
+import Stubs
+import Transforms
+
+/// Answers with stubs, before the cassette and the upstream.
+struct StubResponder: Responder {
+  let environment: Environment
+
+  func respond(to request: DescribedRequest) async throws -> Response? {
+    let stubs = environment.stubs
+    guard stubs.isActive, !request.isWebSocket else { return nil }
+    let origin = environment.upstreams[request.upstream].origin
+    let body: [UInt8] = if case .bytes(let bytes) = request.outgoing.body { bytes } else { [] }
+    let stubRequest = StubRequest(
+      method: request.outgoing.method, target: request.outgoing.target, headers: request.outgoing.headers, body: body,
+      scheme: origin.scheme, host: origin.host, port: origin.port,
+      upstream: environment.upstreams[request.upstream].name)
+    guard var response = try await environment.stubResponse(to: stubRequest) else { return nil }
+    environment.translate(&response, upstream: request.upstream, form: request.form)
+    return response
+  }
+}
+
+extension Environment {
+  /// The response of the stub that matches a request; nil if none does. Logs the request.
+  ///
+  /// - Throws: a ``Problem`` if the stub's response cannot be made.
+  fileprivate func stubResponse(to request: StubRequest) async throws -> Response? {
+    let context = matchContext
+    let logged = LoggedRequest(request)
+    let (mapping, number) = try stubs.state.withLock { state in
+      let number = state.log.add(logged, at: Date())
+      do throws(CodedError) { return (try state.store.match(request, context), number) } catch {
+        throw Problem(status: 500, title: "A stub cannot be matched", detail: error.message)
+      }
+    }
+    guard let mapping else { return nil }
+    let url = request.url
+    do {
+      let response = try await StubAnswer(environment: self, mapping: mapping, request: request).response()
+      note(.mocked, status: response.status, method: request.method, url: url, text: mapping.label)
+      let body: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
+      stubs.state.withLock {
+        $0.log.complete(
+          number, stub: mapping.id, status: response.status, response: .init(headers: response.headers, body: body))
+      }
+      return response
+    } catch let error as CodedError {
+      let detail = "\(mapping.label): \(error.message)"
+      note(.mocked, status: 500, method: request.method, url: url, text: detail)
+      stubs.state.withLock { $0.log.complete(number, stub: mapping.id, status: 500, response: nil) }
+      throw Problem(status: 500, title: "The stub's response cannot be made", detail: detail)
+    }
+  }
+
+  /// Translates a stub's response from the upstream's URLs to the app's.
+  func translate(_ response: inout Response, upstream index: Int, form: AddressMap.Form) {
+    response.headers = addresses.responseHeaders(response.headers, upstream: index, form: form)
+    guard case .bytes(let bytes) = response.body,
+      var rewriter = addresses.responseBodyRewriter(
+        contentType: response.headers["Content-Type"], upstream: index, form: form)
+    else { return }
+    response.body = .bytes(rewriter.push(bytes) + rewriter.finish())
+  }
+
+  /// What conditions depend on: the environment's time.
+  var matchContext: MatchContext {
+    let zone = state.withLock { $0.live.state.clock.timeZone }.flatMap(TimeZone.init(identifier:))
+    return MatchContext(now: now, timeZone: zone ?? .gmt)
+  }
+
+  // MARK: The main port
+
+  /// The response to a request on the main port that names no upstream, as clients of WireMock send them; nil if stubs
+  /// are not in use there.
+  func mockResponse(to request: Request, _ route: Route) async throws -> Response? {
+    guard request.target.utf8.first == UInt8(ascii: "/") else { return nil }
+    let path = request.target.prefix { $0 != "?" }
+    if path == StubAdmin.path || path.hasPrefix(StubAdmin.path + "/") {
+      return try await StubAdmin(environment: self).respond(to: request)
+    }
+    guard stubs.isActive else { return nil }
+    switch route {
+    case .undeclared, .refused: break
+    case .control, .upstream: return nil
+    }
+    try endpointAccess.check(request, at: mainPort)
+    let body = try await request.body.collect(upTo: StubServer.bodyLimit)
+    let (host, port) = request.headers["Host"].flatMap { Origin.split(authority: $0) } ?? ("127.0.0.1", nil)
+    let stubRequest = StubRequest(
+      method: request.method, target: request.target, headers: request.headers, body: body, scheme: "http", host: host,
+      port: port ?? Int(mainPort), upstream: nil)
+    state.withLock { $0.requests += 1 }
+    if let response = try await stubResponse(to: stubRequest) { return response }
+    // Without stubs the first segment of the path was probably meant to name an upstream.
+    if mode != .mock { return nil }
+    throw stubMiss(stubRequest)
+  }
+
+  /// The response to a request that no stub matches: the nearest stubs. 404, as WireMock has it.
+  private func stubMiss(_ request: StubRequest) -> Problem {
+    let nearest = stubs.nearest(to: request, matchContext)
+    var detail = "\(request.method) \(request.url) has no stub"
+    if let first = nearest.first {
+      detail += "; the nearest is \(first.label): \(first.differences.joined(separator: "; "))"
+    } else {
+      detail += ", and there are no stubs; name a folder with \(specification.stubsAdvice), or add one with POST "
+        + "\(StubAdmin.path)/mappings"
+    }
+    note(
+      .unmatched, status: 404, method: request.method, url: request.url, text: detail,
+      unmatched: .init(method: request.method, url: request.url, nearest: []))
+    stubs.state.withLock { state in
+      guard let last = state.log.entries.last else { return }
+      state.log.complete(last.number, stub: nil, status: 404, response: nil)
+    }
+    return Problem(
+      status: 404, title: "No stub", detail: detail, headers: ["Diorama-Miss": "1"],
+      extra: ["request": .request(method: request.method, url: request.url)])
+  }
+
+  // MARK: The fast path
+
+  /// The response of a stub that answers every request with this method and target; nil if the request needs
+  /// ``Pipeline``.
+  func stubAnswer(_ request: borrowing RequestView, at upstream: Int?) -> PreparedResponse? {
+    let port = upstream.map { upstreams[$0].port } ?? mainPort
+    guard endpointAccess.admitsAtOnce(request, at: port), request.target.first == UInt8(ascii: "/") else { return nil }
+    if upstream != nil {
+      if request.header("Upgrade") != nil || addresses.mayContainEndpoint(request.target) { return nil }
+    } else if !upstreams.isEmpty || request.target.starts(with: "/__".utf8) {
+      return nil
+    }
+    return stubs.answer(request, at: upstream, of: self) { status, detail in
+      self.state.withLock { state in
+        guard !state.isOver else { return false }
+        state.requests += 1
+        state.note(.mocked, status: status, detail, replay: nil)
+        return true
+      }
+    }
+  }
+}
+
+extension StubRequest {
+  /// The absolute URL.
+  var url: String { Origin(scheme: scheme, host: host, port: port).description + target }
+}
+
+/// One response of a stub.
+struct StubAnswer {
+  let environment: Environment
+  let mapping: StubMapping
+  let request: StubRequest
+
+  private var stubs: StubServer { environment.stubs }
+
+  /// - Throws: ``CodedError`` if the response cannot be made; `CancellationError` if the client disconnects during a
+  ///   delay.
+  func response() async throws -> Response {
+    let random = stubs.randomBytes(for: mapping)
+    let settings = stubs.state.withLock { $0.settings }
+    let template = mapping.response
+    var delay = template.fixedDelay ?? settings.fixedDelay ?? 0
+    delay += (template.distribution ?? settings.distribution)?.sample(random) ?? 0
+    if delay > 0 { try await environment.sleep(milliseconds: delay) }
+    if let fault = template.fault { return Self.broken(fault, random) }
+    var response = Response(
+      status: template.status, reason: template.reason, headers: StubServer.headers(of: mapping, template.headers))
+    var body: [UInt8]
+    switch template.body {
+    case .bytes(let bytes): body = bytes
+    case .file(let name):
+      guard let folder = stubs.folder else {
+        throw CodedError(.broken, "bodyFileName '\(name)' needs a folder of stubs; name one with --stubs DIR")
+      }
+      body = try folder.file(name)
+    }
+    if let dribble = template.dribble {
+      response.body = .stream(dribbled(&body, dribble), length: nil)
+    } else {
+      response.body = .bytes(body)
+    }
+    return response
+  }
+
+  /// Sends a body in parts, each after its share of the time.
+  private func dribbled(_ body: inout [UInt8], _ dribble: StubResponse.Dribble) -> BytePipe {
+    let pipe = BytePipe()
+    let size = max(1, (body.count + dribble.chunks - 1) / dribble.chunks)
+    let parts = stride(from: 0, to: body.count, by: size).map { Array(body[$0..<min(body.count, $0 + size)]) }
+    let pause = dribble.milliseconds / Double(max(1, parts.count))
+    let environment = environment
+    let streams = environment.streams
+    Task {
+      do {
+        for part in parts {
+          try await streams.wait { try await environment.sleep(milliseconds: pause) }
+          try await pipe.write(part)
+        }
+        pipe.finish()
+      } catch { pipe.fail(error) }
+    }
+    return pipe
+  }
+
+  private static func broken(_ fault: StubResponse.Fault, _ random: StubBytes) -> Response {
+    let garbage = (0..<128).map { _ in UInt8(random.integer(in: 0...255)) }
+    var response = Response(status: 500)
+    switch fault {
+    case .emptyResponse: response.fault = .close(after: [])
+    case .connectionReset: response.fault = .reset
+    case .randomData: response.fault = .close(after: garbage)
+    case .malformedChunk:
+      let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      response.fault = .close(after: Array(head.utf8) + garbage)
+    }
+    return response
+  }
+}
+
+extension Environment {
+  /// Waits on the environment's timeline, at most until the environment ends.
+  func sleep(milliseconds: Double) async throws {
+    let clock = DioramaClock(state.withLock { $0.live.state.timeline })
+    try await streams.wait { try await clock.sleep(for: .nanoseconds(Int64(milliseconds * 1_000_000))) }
+  }
+}
+
+extension StubResponse.DelayDistribution {
+  /// A delay in milliseconds.
+  func sample(_ random: StubBytes) -> Double {
+    switch self {
+    case .fixed(let delay): return delay
+    case .uniform(let lower, let upper): return lower + random.fraction() * (upper - lower)
+    case .lognormal(let median, let sigma, let most):
+      // The Box–Muller transform makes a normal distribution from two uniform ones.
+      let radius = (-2 * log(1 - random.fraction())).squareRoot()
+      let value = median * exp(sigma * radius * cos(2 * .pi * random.fraction()))
+      return min(value, most ?? 86_400_000)
+    }
+  }
+}

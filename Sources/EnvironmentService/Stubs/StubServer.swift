@@ -1,0 +1,288 @@
+import Basics
+import Cassettes
+import ControlAPI
+import Diorama
+import Foundation
+import HTTPMessages
+import HTTPServer
+import LaunchContract
+import Stubs
+import Synchronization
+import Transforms
+
+/// The mock backend of an environment: its stubs, its request log, and the files that responses are read from.
+///
+/// Every environment has one. Until a stub is added, it costs one check a request.
+final class StubServer: Sendable {
+  /// The delays for all responses, which the admin API sets.
+  struct Settings: Sendable {
+    var fixedDelay: Double?
+    var distribution: StubResponse.DelayDistribution?
+  }
+
+  struct State: Sendable {
+    var store = StubStore()
+    var log = RequestLog()
+    var settings = Settings()
+    /// How often each key has been used for random values.
+    fileprivate var uses: [String: Int] = [:]
+    /// The decisions for method and target that hold whatever headers and body are, of one generation of the store.
+    fileprivate var decisions: [Target: Decision?] = [:]
+    fileprivate var generation = -1
+  }
+
+  /// A hash of port, method and target.
+  fileprivate struct Target: Hashable, Sendable {
+    let high: UInt64
+    let low: UInt64
+
+    func hash(into hasher: inout Hasher) { hasher.combine(low) }
+  }
+
+  fileprivate struct Decision: Sendable {
+    let stub: String
+    let response: PreparedResponse
+    let status: Int
+    let detail: Journal.Detail
+    let logged: RequestLog.Response
+    var origin: Origin
+    var upstream: String?
+  }
+
+  /// The maximum size in bytes of a request that a stub can answer.
+  static let bodyLimit = 16 << 20
+  /// The most decisions kept.
+  private static let decisionLimit = 10_000
+
+  let state = Guarded(State())
+  /// Whether all texts of responses are templates.
+  let areTemplates: Bool
+  /// The folder with `mappings` and `__files`; nil if there is none.
+  let folder: StubFolder?
+  /// Derives random values.
+  let derivation: StringDerivation
+  /// Whether requests are logged and looked up: there is a stub, or the environment answers from stubs alone.
+  var isActive: Bool { active.load(ordering: .acquiring) }
+  private let active: Atomic<Bool>
+  /// Requests that are to be sent after answers.
+  let webhooks = RunningStreams()
+
+  /// - Parameters:
+  ///   - folder: the folder with mappings; its mappings are read here.
+  ///   - areTemplates: whether all texts of responses are templates.
+  ///   - seed: the seed of random values.
+  ///   - isActive: whether it is used from the start.
+  init(folder: StubFolder?, areTemplates: Bool, seed: String, isActive: Bool) throws(CodedError) {
+    self.folder = folder
+    self.areTemplates = areTemplates
+    derivation = StringDerivation(seed: seed)
+    active = Atomic(isActive || folder != nil)
+    if let folder { try load(folder) }
+  }
+
+  private func load(_ folder: StubFolder) throws(CodedError) {
+    for mapping in try folder.mappings(isTemplate: areTemplates, makeID: newID) {
+      try state.withLock { (state) throws(CodedError) in try state.store.add(mapping) }
+    }
+  }
+
+  // MARK: Changes
+
+  /// The id of a new mapping: derived from the seed, so that runs repeat.
+  func newID() -> String {
+    let ordinal = next("stub id")
+    return (try? derivation.uuid(key: "stub id", ordinal: ordinal, version4: true))?.uuidString.lowercased() ?? ""
+  }
+
+  /// The id of a logged request.
+  func id(ofRequest number: Int) -> String {
+    (try? derivation.uuid(key: "stub request", ordinal: number, version4: true))?.uuidString.lowercased() ?? ""
+  }
+
+  /// The next ordinal of a key.
+  private func next(_ key: String) -> Int {
+    state.withLock { state in
+      defer { state.uses[key, default: 0] += 1 }
+      return state.uses[key, default: 0]
+    }
+  }
+
+  func add(_ mapping: StubMapping) throws(CodedError) {
+    try state.withLock { (state) throws(CodedError) in try state.store.add(mapping) }
+    active.store(true, ordering: .releasing)
+  }
+
+  func set(_ settings: Settings) {
+    state.withLock { state in
+      state.settings = settings
+      // Earlier decisions know nothing of delays.
+      state.generation = -1
+    }
+  }
+
+  /// Restores the mappings of the folder, and the first state of all scenarios.
+  func reset() throws(CodedError) {
+    let mappings = try folder?.mappings(isTemplate: areTemplates, makeID: newID) ?? []
+    try state.withLock { (state) throws(CodedError) in
+      state.store.removeAll()
+      state.store.resetScenarios()
+      for mapping in mappings { try state.store.add(mapping) }
+    }
+  }
+
+  // MARK: Answers
+
+  /// Whether the URL of a stub fits a request, so that its body has to be read.
+  func mayAnswer(method: String, target: String) -> Bool {
+    isActive && state.withLock { $0.store.mayAnswer(method: method, target: target) }
+  }
+
+  /// The stubs nearest to a request, and what differs.
+  func nearest(to request: StubRequest, _ context: MatchContext) -> [(label: String, differences: [String])] {
+    state.withLock { $0.store.nearest(request, context) }
+      .map { ($0.mapping.label, $0.mapping.request.differences(request, context)) }
+  }
+
+  /// A way to draw random values for one response.
+  ///
+  /// The values of a stub do not depend on requests to other stubs.
+  func randomBytes(for mapping: StubMapping) -> StubBytes {
+    let key = "stub \(mapping.name ?? mapping.id)"
+    return StubBytes(derivation, key: key, ordinal: next(key))
+  }
+
+  /// The fast path: the response of a stub that answers this method and target, whatever headers and body are.
+  ///
+  /// - Returns: nil if that depends on more, or if no stub matches.
+  func answer(
+    _ request: borrowing RequestView, at upstream: Int?, of environment: Environment,
+    journal: (Int, Journal.Detail) -> Bool
+  ) -> PreparedResponse? {
+    var hash = SipHash()
+    hash.append(request.method)
+    hash.append(0)
+    hash.append(request.target)
+    hash.append(0)
+    hash.append(UInt8(truncatingIfNeeded: upstream ?? -1))
+    let words = hash.finish()
+    guard let decision = decision(Target(high: words.0, low: words.1), request, upstream, environment),
+      journal(decision.status, decision.detail)
+    else { return nil }
+    let logged = LoggedRequest(view: request, origin: decision.origin, upstream: decision.upstream)
+    let now = Date()
+    state.withLock { state in
+      state.store.use(decision.stub)
+      state.log.add(logged, at: now, stub: decision.stub, status: decision.status, response: decision.logged)
+    }
+    return decision.response
+  }
+
+  private func decision(
+    _ target: Target, _ request: borrowing RequestView, _ upstream: Int?, _ environment: Environment
+  ) -> Decision? {
+    if let known = state.withLock({ $0.isCurrent ? $0.decisions[target] : nil }) { return known }
+    let method = String(wire: request.method)
+    let url = String(wire: request.target)
+    let name = upstream.map { environment.upstreams[$0].name }
+    let origin =
+      upstream.map { environment.upstreams[$0].origin }
+      ?? Origin(scheme: "http", host: "127.0.0.1", port: Int(environment.mainPort))
+    return state.withLock { state in
+      if !state.isCurrent || state.decisions.count > Self.decisionLimit {
+        state.decisions = [:]
+        state.generation = state.store.generation
+      }
+      var decision: Decision?
+      if state.settings.fixedDelay == nil, state.settings.distribution == nil,
+        let mapping = state.store.constant(method: method, target: url), case .bytes(let body) = mapping.response.body
+      {
+        decision = Self.decide(mapping, body, method: method, url: origin.description + url) {
+          guard let upstream else { return }
+          environment.translate(&$0, upstream: upstream, form: .ownPort)
+        }
+        decision?.origin = origin
+        decision?.upstream = name
+      }
+      state.decisions[target] = .some(decision)
+      return decision
+    }
+  }
+
+  private static func decide(
+    _ mapping: StubMapping, _ body: [UInt8], method: String, url: String, translate: (inout Response) -> Void
+  ) -> Decision? {
+    let headers = headers(of: mapping, mapping.response.headers)
+    var response = Response(status: mapping.response.status, headers: headers, body: .bytes(body))
+    translate(&response)
+    guard case .bytes(let sent) = response.body,
+      let prepared = try? PreparedResponse(status: response.status, headers: response.headers, body: sent)
+    else { return nil }
+    return Decision(
+      stub: mapping.id, response: prepared, status: response.status,
+      detail: Journal.Detail(method: method, url: url, text: mapping.label),
+      logged: RequestLog.Response(headers: headers, body: body), origin: Origin(scheme: "", host: "", port: 0))
+  }
+
+  /// The header fields of a response, with those that name the stub.
+  static func headers(of mapping: StubMapping, _ fields: Headers) -> Headers {
+    var headers = fields
+    headers.append("Matched-Stub-Id", mapping.id)
+    if let name = mapping.name, Headers.Field("Matched-Stub-Name", name).isSendable {
+      headers.append("Matched-Stub-Name", name)
+    }
+    return headers
+  }
+}
+
+extension StubServer.State {
+  fileprivate var isCurrent: Bool { generation == store.generation }
+}
+
+extension LoggedRequest {
+  fileprivate init(view: borrowing RequestView, origin: Origin, upstream: String?) {
+    var head: [UInt8] = []
+    head.reserveCapacity(512)
+    head.append(contentsOf: view.method)
+    head.append(0)
+    head.append(contentsOf: view.target)
+    head.append(0)
+    _ = view.forEachHeader { name, value in
+      head.append(contentsOf: name)
+      head.append(0)
+      head.append(contentsOf: value)
+      head.append(0)
+      return true
+    }
+    self.init(head: head, body: Array(view.body), origin: origin, upstream: upstream)
+  }
+}
+
+extension StubMapping {
+  /// What the journal shows.
+  var label: String { "stub \(name ?? id)" }
+}
+
+/// Random bytes for one response, the same in every run with the same seed.
+final class StubBytes {
+  private let derivation: StringDerivation
+  private let key: String
+  private var ordinal: Int
+  private var draws = 0
+
+  init(_ derivation: StringDerivation, key: String, ordinal: Int) {
+    self.derivation = derivation
+    self.key = key
+    self.ordinal = ordinal
+  }
+
+  /// An integer, uniformly distributed.
+  func integer(in range: ClosedRange<Int>) -> Int {
+    draws += 1
+    let value = try? derivation.integer(
+      key: "\(key) \(ordinal)", ordinal: draws, in: Int64(range.lowerBound)...Int64(range.upperBound))
+    return value.map { Int($0) } ?? range.lowerBound
+  }
+
+  /// A number from 0 to 1, without 1.
+  func fraction() -> Double { Double(integer(in: 0...((1 << 53) - 1))) / Double(1 << 53) }
+}

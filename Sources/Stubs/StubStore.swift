@@ -1,0 +1,260 @@
+package import Basics
+import HTTPMessages
+import Foundation
+
+/// The stubs of an environment and the states of their scenarios.
+///
+/// Of the stubs that match a request, the one with the lowest priority number answers; among equals, the one added last.
+/// Stubs are found by method and URL: by the whole URL, by the path, or by the first segment of the path where the rest is
+/// a pattern. Only stubs whose URL is a pattern from the start are tried for every request.
+///
+/// ```swift
+/// var store = StubStore()
+/// store.add(mapping)
+/// let answer = try store.match(request, context)
+/// ```
+package struct StubStore: Sendable {
+  /// The most stubs an environment can have.
+  package static let limit = 100_000
+
+  /// A stub's position in the order of lookup.
+  private struct Rank: Comparable, Sendable {
+    let priority: Int
+    /// Counts additions.
+    let number: Int
+
+    static func < (left: Rank, right: Rank) -> Bool {
+      left.priority == right.priority ? left.number > right.number : left.priority < right.priority
+    }
+  }
+
+  private struct Entry: Sendable {
+    let rank: Rank
+    var mapping: StubMapping
+    /// How many requests it has answered.
+    var uses = 0
+  }
+
+  /// Where a stub is found.
+  private enum Key: Hashable, Sendable {
+    case url(method: String?, String)
+    case path(method: String?, String)
+    case segment(method: String?, Substring)
+    case anywhere(method: String?)
+  }
+
+  private var entries: [String: Entry] = [:]
+  /// The ids of stubs by key, in the order of lookup.
+  private var index: [Key: [(rank: Rank, id: String)]] = [:]
+  private var additions = 0
+  /// The scenarios' states, if they have left the first.
+  private var states: [String: String] = [:]
+  /// Changes whenever a lookup may have another result.
+  package private(set) var generation = 0
+
+  package init() {}
+
+  package var count: Int { entries.count }
+
+  /// All stubs, the latest first, as the admin API lists them.
+  package var mappings: [StubMapping] {
+    entries.values.sorted { $0.rank.number > $1.rank.number }.map(\.mapping)
+  }
+
+  /// The stubs that have answered no request, in the order of their addition.
+  package var unused: [StubMapping] {
+    entries.values.filter { $0.uses == 0 }.sorted { $0.rank.number < $1.rank.number }.map(\.mapping)
+  }
+
+  package subscript(_ id: String) -> StubMapping? { entries[id.lowercased()]?.mapping }
+
+  /// Adds a stub, or replaces the one with the same id.
+  package mutating func add(_ mapping: StubMapping) throws(CodedError) {
+    guard entries.count < Self.limit else {
+      throw CodedError(.usage, "an environment can have at most \(Self.limit) stubs; remove some first")
+    }
+    let known = entries[mapping.id]
+    if let known { unlink(known) }
+    // A replaced stub keeps its place.
+    additions += known == nil ? 1 : 0
+    let rank = Rank(priority: mapping.priority, number: known?.rank.number ?? additions)
+    entries[mapping.id] = Entry(rank: rank, mapping: mapping)
+    let key = key(of: mapping.request)
+    var list = index[key] ?? []
+    list.insert((rank, mapping.id), at: list.firstIndex { rank < $0.rank } ?? list.endIndex)
+    index[key] = list
+    generation += 1
+  }
+
+  /// Removes a stub; returns false if there is none.
+  @discardableResult
+  package mutating func remove(_ id: String) -> Bool {
+    guard let entry = entries.removeValue(forKey: id.lowercased()) else { return false }
+    unlink(entry)
+    generation += 1
+    return true
+  }
+
+  /// Removes all stubs that fulfil a condition.
+  package mutating func removeAll(where isRemoved: (StubMapping) -> Bool = { _ in true }) {
+    for mapping in mappings where isRemoved(mapping) { remove(mapping.id) }
+  }
+
+  private mutating func unlink(_ entry: Entry) {
+    let key = key(of: entry.mapping.request)
+    index[key]?.removeAll { $0.id == entry.mapping.id }
+    if index[key]?.isEmpty == true { index[key] = nil }
+  }
+
+  // MARK: Lookup
+
+  /// The answer to a request: the first stub that matches. Its scenario moves on.
+  ///
+  /// - Throws: ``CodedError`` if a condition exceeds its limits, with the stub's name.
+  package mutating func match(_ request: StubRequest, _ context: MatchContext) throws(CodedError) -> StubMapping? {
+    for id in candidates(method: request.method, target: request.target) {
+      guard let entry = entries[id], isReady(entry.mapping) else { continue }
+      do {
+        guard try entry.mapping.request.matches(request, context) else { continue }
+      } catch {
+        throw CodedError(error.kind, error.message, at: "stub \(entry.mapping.name ?? id)")
+      }
+      use(id)
+      return entry.mapping
+    }
+    return nil
+  }
+
+  /// The stub that answers every request with this method and target, whatever its headers and body are; nil if that
+  /// depends on more.
+  package func constant(method: String, target: String) -> StubMapping? {
+    let request = StubRequest(
+      method: method, target: target, headers: [:], body: [], scheme: "", host: "", port: 0, upstream: nil)
+    let context = MatchContext(now: .distantPast, timeZone: .gmt)
+    for id in candidates(method: method, target: target) {
+      guard let mapping = entries[id]?.mapping else { continue }
+      guard let isURLMatch = try? mapping.request.matchesURL(request, context) else { return nil }
+      guard isURLMatch else { continue }
+      let isDecided = mapping.request.isPlain && mapping.scenario == nil && mapping.response.isConstant
+      return isDecided && mapping.webhooks.isEmpty ? mapping : nil
+    }
+    return nil
+  }
+
+  /// Whether a stub may match a request with this method and target.
+  package func mayAnswer(method: String, target: String) -> Bool {
+    !candidates(method: method, target: target).isEmpty
+  }
+
+  /// Counts an answer of a stub, and moves its scenario on.
+  package mutating func use(_ id: String) {
+    entries[id]?.uses += 1
+    guard let step = entries[id]?.mapping.scenario, let next = step.next else { return }
+    states[step.name] = next
+  }
+
+  /// The stubs nearest to a request, with their distance from 0 to 1, the nearest first.
+  package func nearest(
+    _ request: StubRequest, _ context: MatchContext, limit: Int = 3
+  ) -> [(mapping: StubMapping, distance: Double)] {
+    // More would take too long, and would not be read.
+    let considered = entries.values.sorted { $0.rank < $1.rank }.prefix(10_000)
+    let near = considered.map { ($0.mapping, $0.mapping.request.distance(request, context)) }
+    return Array(near.sorted { $0.1 < $1.1 }.prefix(limit)).map { (mapping: $0.0, distance: $0.1) }
+  }
+
+  private func isReady(_ mapping: StubMapping) -> Bool {
+    guard let step = mapping.scenario, let required = step.required else { return true }
+    return required == states[step.name] ?? StubMapping.startState
+  }
+
+  /// The ids of the stubs that may match, in the order of lookup.
+  private func candidates(method: String, target: String) -> [String] {
+    let path = target.prefix { $0 != "?" }
+    var lists: [[(rank: Rank, id: String)]] = []
+    for method in [method, nil] {
+      for key in [
+        Key.url(method: method, target), .path(method: method, String(path)),
+        .segment(method: method, Self.firstSegment(path)), .anywhere(method: method),
+      ] {
+        if let list = index[key] { lists.append(list) }
+      }
+    }
+    if lists.count < 2 { return lists.first?.map(\.id) ?? [] }
+    return lists.joined().sorted { $0.rank < $1.rank }.map(\.id)
+  }
+
+  private func key(of pattern: RequestPattern) -> Key {
+    let method = pattern.method
+    switch pattern.url {
+    case .url(let text): return .url(method: method, text)
+    case .path(let text): return .path(method: method, text)
+    case .template(let template): return segmentKey(method, template.literalPrefix)
+    case .urlMatches(let pattern): return segmentKey(method, pattern.literalPrefix)
+    case .pathMatches(let pattern): return segmentKey(method, pattern.literalPrefix)
+    case .any: return .anywhere(method: method)
+    }
+  }
+
+  /// A segment counts only if the prefix includes its end.
+  private func segmentKey(_ method: String?, _ prefix: String) -> Key {
+    let segment = Self.firstSegment(prefix[...])
+    guard !segment.isEmpty, prefix.utf8.count > segment.utf8.count + 1 else { return .anywhere(method: method) }
+    return .segment(method: method, segment)
+  }
+
+  /// `orders` of `/orders/7`.
+  private static func firstSegment(_ path: Substring) -> Substring {
+    guard path.first == "/" else { return "" }
+    return path.dropFirst().prefix { $0 != "/" && $0 != "?" }
+  }
+
+  // MARK: Scenarios
+
+  /// A scenario: its state, its possible states, and its stubs.
+  package struct Scenario: Sendable {
+    package var name: String
+    package var state: String
+    package var possibleStates: [String]
+    package var mappings: [StubMapping]
+  }
+
+  /// All scenarios, by name.
+  package var scenarios: [Scenario] {
+    let steps = mappings.filter { $0.scenario != nil }
+    return Set(steps.compactMap(\.scenario?.name)).sorted().map { name in
+      let own = steps.filter { $0.scenario?.name == name }
+      let possible = Set(own.flatMap { [$0.scenario?.required, $0.scenario?.next].compactMap(\.self) })
+      return Scenario(
+        name: name, state: states[name] ?? StubMapping.startState,
+        possibleStates: possible.union([StubMapping.startState]).sorted(), mappings: own)
+    }
+  }
+
+  /// Sets the state of a scenario; nil for the first.
+  package mutating func setState(_ state: String?, of scenario: String) {
+    states[scenario] = state
+    generation += 1
+  }
+
+  /// Sets all scenarios to their first state.
+  package mutating func resetScenarios() {
+    states = [:]
+    generation += 1
+  }
+}
+
+extension WholePattern {
+  /// The text with which every match begins, as far as that is obvious: up to the first special character.
+  package var literalPrefix: String {
+    var literal = ""
+    var rest = text[...]
+    while let next = rest.first, !#"[](){}.*+?^$|\"#.contains(next) {
+      literal.append(next)
+      rest.removeFirst()
+    }
+    // A quantifier makes the last character optional, and an alternative everything.
+    if let next = rest.first, "*?{".contains(next) { literal = String(literal.dropLast()) }
+    return text.contains("|") ? "" : literal
+  }
+}
