@@ -45,7 +45,7 @@ struct Main {
           --upstream api=https://api.example.com -- ./my-test
       """,
     subcommands: [
-      RunCommand.command, EnvironmentCommand.command, PortCommand.command, CassetteCommand.command,
+      RunCommand.command, MockCommand.command, EnvironmentCommand.command, PortCommand.command, CassetteCommand.command,
       RulesCommand.command, ContractCommand.command, ServeCommand.command, StringsCommand.command,
       CompletionCommand.command,
       VersionCommand.command, HelpCommand.command,

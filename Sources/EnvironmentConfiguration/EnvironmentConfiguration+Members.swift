@@ -84,6 +84,14 @@ extension EnvironmentConfiguration {
       "The real backends, by name: a URL such as https://api.example.com, or an object.",
       .init("--upstream", "NAME=URL", .other, help: "A backend; repeatable. Replay needs none.")),
     .optional(
+      "stubs", .text(.path, 1...4096),
+      "A folder of stubs in WireMock's format: mappings/**/*.json and __files. They answer before the cassette.",
+      .init("--stubs", "DIR", help: "Stubs that answer first: DIR/mappings/**/*.json and DIR/__files, as in WireMock.")),
+    .optional(
+      "stubTemplates", .boolean,
+      "Whether all texts of stubs' responses are templates, not only those with the transformer response-template.",
+      .init("--stub-templates", nil, .flag, help: "Read all texts of stubs' responses as templates.")),
+    .optional(
       "toggles", named, "Feature toggles of the app: JSON values.",
       .init("--toggle", "NAME=VALUE", .entry, help: "A feature toggle: JSON, or a bare word.")),
     .optional(

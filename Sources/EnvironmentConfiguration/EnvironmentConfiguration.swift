@@ -16,6 +16,8 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   package var name: String?
   package var mode: String?
   package var cassette: String?
+  package var stubs: String?
+  package var stubTemplates: Bool?
   @Omittable package var upstreams: [String: Upstream] = [:]
   package var clock: Clock?
   package var seed: String?
@@ -211,6 +213,8 @@ extension EnvironmentConfiguration {
     all.name = name ?? general.name
     all.mode = mode ?? general.mode
     all.cassette = cassette ?? general.cassette
+    all.stubs = stubs ?? general.stubs
+    all.stubTemplates = stubTemplates ?? general.stubTemplates
     all.upstreams = general.upstreams.merging(upstreams) { old, new in
       Upstream(
         url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,

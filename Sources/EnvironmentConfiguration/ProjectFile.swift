@@ -171,6 +171,7 @@ extension EnvironmentConfiguration {
       text.hasPrefix("file:") ? "file:" + ProjectFile.absolute(String(text.dropFirst(5)), in: folder) : text
     }
     var settings = self
+    settings.stubs = stubs.map { ProjectFile.absolute($0, in: folder) }
     for name in upstreams.keys {
       let access = upstreams[name]?.access ?? UpstreamAccess()
       settings.upstreams[name]?.access.ca = access.ca.map { ProjectFile.absolute($0, in: folder) }

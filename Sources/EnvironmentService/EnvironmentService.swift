@@ -53,7 +53,7 @@ package final class EnvironmentService: Sendable {
     do {
       if let path = plan.specification.journalFile { plan.state.journalFile = try JournalFile(path) }
       let fixed = plan.specification.endpointPorts ?? [:]
-      let ports = [nil] + plan.upstreams.map { fixed[$0.name] }
+      let ports = [plan.specification.mainPort] + plan.upstreams.map { fixed[$0.name] }
       // Fixed ports first, so that no other endpoint takes one of them.
       var reserved = [ReservedListener?](repeating: nil, count: ports.count)
       for index in ports.indices.filter({ ports[$0] != nil }) + ports.indices.filter({ ports[$0] == nil }) {

@@ -38,6 +38,19 @@ struct CassetteRoots: Sendable {
     }
   }
 
+  /// Checks the path of a folder of stubs, whose files responses and errors show.
+  func check(stubs path: String) throws(DaemonError) {
+    func refusal(_ reason: String) -> DaemonError { DaemonError(422, "Stubs folder not allowed", "stubs: \(reason)") }
+    guard path.isAbsolutePath, !path.leadsUp else {
+      throw refusal("'\(path)' is relative or contains '..'; give the folder's absolute path")
+    }
+    guard roots.isEmpty || roots.contains(where: { ResolvedPath(path).isBelow(ResolvedPath($0)) }) else {
+      throw refusal(
+        "'\(path)' is outside the folders that the daemon may use (\(roots.joined(separator: ", "))); use one of them, or "
+          + "add its folder to cassetteRoots in the daemon's configuration")
+    }
+  }
+
   private func refusal(_ reason: String) -> DaemonError {
     DaemonError(422, "Cassette path not allowed", "cassette: \(reason)")
   }

@@ -37,6 +37,7 @@ extension EnvironmentManager {
 
   private func make(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment {
     if let cassette = request.cassette { try roots.check(cassette) }
+    if let stubs = request.configuration.stubs { try roots.check(stubs: stubs) }
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
     let specification = try DaemonError.translating { () throws(CodedError) in

@@ -20,7 +20,8 @@ extension TestEnvironment {
   /// The parameters are those of ``TestEnvironment/Configuration``. Failures are reported at the line of the call.
   public static func provision(
     for testCase: XCTestCase, mode: Mode? = nil, upstreams: [String: String] = [:],
-    access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
+    access: [String: UpstreamAccess] = [:], stubs: String? = nil, stubTemplates: Bool? = nil,
+    toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
@@ -29,7 +30,8 @@ extension TestEnvironment {
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
-      mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
+      mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, toggles: toggles,
+      values: values, defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
@@ -81,7 +83,8 @@ extension TestEnvironment {
   /// The parameters are those of ``TestEnvironment/Configuration``. Failures are reported at the line of the call.
   public static func provision(
     case name: String? = nil, mode: Mode? = nil, upstreams: [String: String] = [:],
-    access: [String: UpstreamAccess] = [:], toggles: [String: Value] = [:], values: [String: Value] = [:],
+    access: [String: UpstreamAccess] = [:], stubs: String? = nil, stubTemplates: Bool? = nil,
+    toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
@@ -90,7 +93,8 @@ extension TestEnvironment {
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
-      mode, upstreams: upstreams, access: access, toggles: toggles, values: values, defaults: defaults,
+      mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, toggles: toggles,
+      values: values, defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,

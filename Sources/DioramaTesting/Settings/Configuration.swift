@@ -30,6 +30,9 @@ extension TestEnvironment {
     ///   - mode: what to do with requests, ``Mode/once`` by default. The variable `DIORAMA_MODE` overrides it.
     ///   - upstreams: the backends: origins such as `https://dev.api1.com` by name. Replay needs none.
     ///   - access: how to reach upstreams if their URL is not enough, by upstream name.
+    ///   - stubs: a folder of stubs in WireMock's format, with `mappings` and `__files`. They answer before the cassette.
+    ///     A relative path starts at the folder of the test's file.
+    ///   - stubTemplates: whether all texts of stubs' responses are templates.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.
@@ -56,7 +59,8 @@ extension TestEnvironment {
     ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
-      toggles: [String: Value] = [:], values: [String: Value] = [:], defaults: [String: Value] = [:],
+      stubs: String? = nil, stubTemplates: Bool? = nil, toggles: [String: Value] = [:], values: [String: Value] = [:],
+      defaults: [String: Value] = [:],
       credentials: [Credential] = [], credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil,
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
       allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
@@ -67,6 +71,8 @@ extension TestEnvironment {
       settings.mode = mode?.rawValue
       settings.upstreams = upstreams.mapValues { .init(url: $0) }
       for (name, access) in access { settings.upstreams[name, default: .init()].access = access.access }
+      settings.stubs = stubs
+      settings.stubTemplates = stubTemplates
       settings.toggles = json(toggles, "toggle")
       settings.values = json(values, "value")
       settings.defaults = json(defaults, "user default")
@@ -126,6 +132,8 @@ extension TestEnvironment {
         throw DioramaTestingError(.usage, error.message)
       }
       var settings = settings
+      let folder = identity.folder
+      settings.stubs = settings.stubs.map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
       settings.mode = settings.mode ?? project?.settings.mode
       let code = settings.mode.flatMap(Mode.init(rawValue:)) ?? .once
       let upstreams = settings.upstreams.merging(project?.settings.upstreams ?? [:]) { own, _ in own }
@@ -139,7 +147,6 @@ extension TestEnvironment {
       settings.name = identity.name
       settings.command = identity.filter
       settings.caller = "test"
-      let folder = identity.folder
       settings.upstreams = settings.upstreams.mapValues { $0.absolute(in: folder) }
       do { try settings.check() } catch { throw DioramaTestingError(.usage, error.problem) }
       do {

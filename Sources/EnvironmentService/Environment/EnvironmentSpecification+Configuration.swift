@@ -25,6 +25,8 @@ extension EnvironmentSpecification {
       guard path.hasPrefix("/") else { return CassetteLocation(path) }
       return CassetteLocation("/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/"))
     }
+    stubs = configuration.stubs
+    stubsAreTemplates = configuration.stubTemplates ?? false
     if name.isEmpty { name = cassette?.name ?? "environment" }
     seed = configuration.seed
     // JSON objects are unordered. Sorting by name gives each upstream the same port again after a restart.

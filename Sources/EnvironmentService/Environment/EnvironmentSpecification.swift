@@ -57,6 +57,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var endpointPorts: [String: UInt16]?
   /// How to reach upstreams if their URL is not enough, by upstream name.
   package var access: [String: UpstreamAccess]?
+  /// The environment's main port; nil for any free one.
+  package var mainPort: UInt16?
   /// The seed of the string store. Default: the recorded one in `replay` and `extend`, otherwise a random one.
   package var seed: String?
   /// How time runs.

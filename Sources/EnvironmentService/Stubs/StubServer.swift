@@ -234,6 +234,16 @@ final class StubServer: Sendable {
   }
 }
 
+extension Environment {
+  /// How many requests the log keeps; nil for the default.
+  package func keepRequests(_ count: Int?) {
+    stubs.state.withLock { $0.log.capacity = count ?? RequestLog.defaultCapacity }
+  }
+
+  /// The number of stubs.
+  package var stubCount: Int { stubs.state.withLock { $0.store.count } }
+}
+
 extension StubServer.State {
   fileprivate var isCurrent: Bool { generation == store.generation }
 }
