@@ -107,17 +107,34 @@ package struct Report: Codable, Sendable {
     }
   }
 
+  /// A stub that nearly matches a request.
+  package struct NearestStub: Codable, Sendable {
+    package var stub: String
+    package var differences: [String]
+
+    package init(stub: String, differences: [String]) {
+      self.stub = stub
+      self.differences = differences
+    }
+  }
+
   /// A request that nothing answered.
   package struct Unmatched: Codable, Sendable {
     package var method: String
     package var url: String
     package var nearest: [Nearest]
+    /// The stubs that nearly match; nil without stubs.
+    package var nearestStubs: [NearestStub]?
     /// Why it missed; nil if it was refused, and in mode `mock`.
     package var fix: Fix?
     /// Why the request was refused without being matched, such as an undeclared host, and what to do; nil for a miss.
     package var refusal: String?
 
-    package init(method: String, url: String, nearest: [Nearest], fix: Fix? = nil, refusal: String? = nil) {
+    package init(
+      method: String, url: String, nearest: [Nearest], nearestStubs: [NearestStub]? = nil, fix: Fix? = nil,
+      refusal: String? = nil
+    ) {
+      self.nearestStubs = nearestStubs
       self.method = method
       self.url = url
       self.nearest = nearest
@@ -257,6 +274,8 @@ package struct Report: Codable, Sendable {
   package var keptAsSent: [String]?
   /// One line for each value that a rule ignores, while an answer contains it as it was recorded. Nil for none.
   package var unechoed: [String]?
+  /// The stubs that answered no request; nil for none.
+  package var unusedStubs: [String]?
   /// Where something was redacted in the recording, such as `request header Authorization` and
   /// `response body: access_token`, without values; nil for nowhere.
   package var redacted: [String]?
@@ -273,7 +292,7 @@ package struct Report: Codable, Sendable {
     unmatched: [Unmatched], unused: [Unused], upstreamFailures: [FailedRequest]? = nil,
     brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
     durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
-    redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil, ok: Bool
+    unusedStubs: [String]? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil, ok: Bool
   ) {
     self.environment = environment
     self.mode = mode
@@ -293,6 +312,7 @@ package struct Report: Codable, Sendable {
     self.failures = failures
     self.keptAsSent = keptAsSent
     self.unechoed = unechoed
+    self.unusedStubs = unusedStubs
     self.redacted = redacted
     self.recording = recording
     self.advice = advice

@@ -74,6 +74,10 @@ package struct ReportText {
         for difference in nearest.differences.prefix(5) { lines.append("    " + Self.difference(difference)) }
         for rule in (nearest.rules ?? []).prefix(3) { lines.append("    compared by \(rule)") }
       }
+      for nearest in (unmatched.nearestStubs ?? []).prefix(2) {
+        lines.append("  nearest: \(nearest.stub)")
+        for difference in nearest.differences.prefix(5) { lines.append("    \(difference)") }
+      }
       if let fix = unmatched.fix, !fix.isRecordable {
         // Repeats of a request have the same rule.
         let setting = fix.setting.flatMap { rules.insert($0).inserted ? $0 : nil }
@@ -104,7 +108,7 @@ package struct ReportText {
     if let permission = report.recording?.permission {
       lines.append("to save a recording that lacks these responses: \(permission)")
     }
-    if report.mode == "mock", report.unmatched.contains(where: { $0.refusal == nil }) {
+    if report.mode == "mock", report.unmatched.contains(where: { $0.refusal == nil && $0.nearestStubs == nil }) {
       lines.append("mode mock answers from stubs, and there are none; to answer from a recording, use mode once")
     }
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
@@ -112,6 +116,8 @@ package struct ReportText {
       lines.append(Line("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
     }
     rest(of: report.unused.count, "unused interactions", &lines)
+    for stub in (report.unusedStubs ?? []).prefix(Self.listed) { lines.append(Line("unused: \(stub)", .doubtful)) }
+    rest(of: report.unusedStubs?.count ?? 0, "unused stubs", &lines)
     for missing in report.strings.missing.prefix(Self.listed) {
       lines.append(
         Line("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)

@@ -147,6 +147,9 @@ package struct RequestPattern: Sendable {
     return lines
   }
 
+  /// Method and URL, such as `GET /orders/{id}`.
+  package var summary: String { "\(method ?? "ANY") \(urlText)" }
+
   private var urlText: String {
     switch url {
     case .any: "any"

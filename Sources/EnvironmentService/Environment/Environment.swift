@@ -47,6 +47,8 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   /// The stubs, the request log, and the files of responses.
   let stubs: StubServer
+  /// Sends the requests of stubs with `proxyBaseUrl`, and of webhooks.
+  let stubClient: UpstreamClient
   /// Signs tokens in which values of requests were put; nil without keys.
   let tokenSigner: TokenSigner?
   /// Redacts secrets in everything that the environment saves.
@@ -142,8 +144,10 @@ package final class Environment: Sendable {
   ///
   /// - Throws: ``CodedError`` if the server has stopped. In that case, the ports are released.
   init(
-    _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?
+    _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?,
+    stubClient: UpstreamClient
   ) throws {
+    self.stubClient = stubClient
     mainPort = reserved[0].port
     upstreams = plan.upstreams.enumerated().map { index, upstream in
       AddressMap.Upstream(

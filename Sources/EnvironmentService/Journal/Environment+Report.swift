@@ -5,6 +5,7 @@ import Cassettes
 import Diorama
 import HTTPMessages
 import LaunchContract
+import Stubs
 
 extension Environment {
   /// The report so far.
@@ -59,10 +60,16 @@ extension Environment {
       durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures,
       keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent },
       unechoed: state.withLock { $0.echoWarnings.lines.isEmpty ? nil : $0.echoWarnings.lines },
+      unusedStubs: unusedStubs(),
       redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil && $0.fix?.isRecordable ?? true }
         ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty)
+  }
+
+  private func unusedStubs() -> [String]? {
+    let unused = stubs.state.withLock { $0.store.unused }
+    return unused.isEmpty ? nil : unused.prefix(1000).map { redactor.redact($0.label) }
   }
 
   /// How to save the recording of a program that succeeded, if only responses are missing.
@@ -117,6 +124,9 @@ extension Report.Unmatched {
         .init(
           index: $0.index, method: $0.method, url: redactor.redactURL($0.url),
           differences: $0.differences.map(redactor.redact), rules: $0.rules?.map(redactor.redact))
+      },
+      nearestStubs: nearestStubs?.map {
+        .init(stub: redactor.redact($0.stub), differences: $0.differences.map(redactor.redact))
       }, fix: fix.map { $0.redacted(redactor) }, refusal: refusal.map(redactor.redact))
   }
 
@@ -127,6 +137,7 @@ extension Report.Unmatched {
         $0 + 16 + $1.utf8.count
       }
     } + (fix?.size ?? 0)
+      + (nearestStubs ?? []).reduce(0) { size, near in near.differences.reduce(size) { $0 + $1.utf8.count } }
   }
 }
 

@@ -109,15 +109,15 @@ extension Environment {
   private func stubMiss(_ request: StubRequest) -> Problem {
     let nearest = stubs.nearest(to: request, matchContext)
     var detail = "\(request.method) \(request.url) has no stub"
-    if let first = nearest.first {
-      detail += "; the nearest is \(first.label): \(first.differences.joined(separator: "; "))"
+    if let first = nearest?.first {
+      detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     } else {
       detail += ", and there are no stubs; name a folder with \(specification.stubsAdvice), or add one with POST "
         + "\(StubAdmin.path)/mappings"
     }
     note(
       .unmatched, status: 404, method: request.method, url: request.url, text: detail,
-      unmatched: .init(method: request.method, url: request.url, nearest: []))
+      unmatched: .init(method: request.method, url: request.url, nearest: [], nearestStubs: nearest))
     stubs.state.withLock { state in
       guard let last = state.log.entries.last else { return }
       state.log.complete(last.number, stub: nil, status: 404, response: nil)
@@ -173,6 +173,8 @@ struct StubAnswer {
     delay += (template.distribution ?? settings.distribution)?.sample(random) ?? 0
     if delay > 0 { try await environment.sleep(milliseconds: delay) }
     if let fault = template.fault { return Self.broken(fault, random) }
+    sendWebhooks(random)
+    if let proxy = template.proxy { return try await proxied(by: proxy) }
     var response = Response(
       status: template.status, reason: template.reason, headers: StubServer.headers(of: mapping, template.headers))
     var body: [UInt8]
@@ -210,6 +212,80 @@ struct StubAnswer {
       } catch { pipe.fail(error) }
     }
     return pipe
+  }
+
+  // MARK: Other servers
+
+  /// The answer of another backend, with the stub's header fields.
+  private func proxied(by proxy: StubResponse.Proxy) async throws -> Response {
+    guard environment.mode != .replay else {
+      throw CodedError(
+        .broken, "proxyBaseUrl is not used in mode replay, which never reaches the network; use mode mock or extend")
+    }
+    guard let (origin, base) = Self.split(url: proxy.baseURL) else {
+      throw CodedError(.broken, "proxyBaseUrl '\(proxy.baseURL)' is not an http or https URL")
+    }
+    var target = request.target
+    if !proxy.removedPrefix.isEmpty, target.hasPrefix(proxy.removedPrefix) {
+      target = String(target.dropFirst(proxy.removedPrefix.count))
+    }
+    var headers = request.headers
+    headers.removeHopByHop()
+    headers.remove("Host")
+    headers.remove("Content-Length")
+    for name in proxy.removedHeaders { headers.remove(name) }
+    for field in proxy.additionalHeaders.fields { headers.set(field.name, field.value) }
+    headers.set("Host", origin.authority)
+    let path = (base.hasSuffix("/") ? String(base.dropLast()) : base) + target
+    let outgoing = Request(method: request.method, target: path, headers: headers, body: .bytes(request.body))
+    do {
+      var response = try await environment.stubClient.send(outgoing, to: origin, by: ReadyAccess())
+      for field in StubServer.headers(of: mapping, mapping.response.headers).fields {
+        response.headers.set(field.name, field.value)
+      }
+      return response
+    } catch let error as UpstreamError {
+      throw environment.problem(of: error, method: request.method, url: origin.description + path)
+    }
+  }
+
+  /// Splits a URL into its origin and the rest; nil if it is not an http or https URL.
+  private static func split(url: String) -> (origin: Origin, rest: String)? {
+    guard let scheme = url.firstRange(of: "://") else { return nil }
+    let rest = url[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
+    guard let origin = try? Origin(parsing: String(url[..<rest.startIndex])) else { return nil }
+    return (origin, String(rest))
+  }
+
+  /// Sends the stub's webhooks after their delay, as long as the environment runs. A failure is noted in the journal.
+  private func sendWebhooks(_ random: StubBytes) {
+    for webhook in mapping.webhooks {
+      let delay = (webhook.fixedDelay ?? 0) + (webhook.distribution?.sample(random) ?? 0)
+      let environment = environment
+      let label = mapping.label
+      Task {
+        try await environment.stubs.webhooks.wait {
+          func failed(_ reason: String) {
+            environment.note(
+              .failed, status: 502, method: webhook.method, url: webhook.url, text: "webhook of \(label): \(reason)")
+          }
+          guard let (origin, rest) = Self.split(url: webhook.url) else {
+            return failed("'\(webhook.url)' is not an http or https URL")
+          }
+          if delay > 0 { try await environment.sleep(milliseconds: delay) }
+          var headers = webhook.headers
+          headers.set("Host", origin.authority)
+          let target = rest.hasPrefix("/") ? rest : "/" + rest
+          let request = Request(method: webhook.method, target: target, headers: headers, body: .bytes(webhook.body))
+          do {
+            let response = try await environment.stubClient.send(request, to: origin, by: ReadyAccess())
+            if case .stream(let pipe, _) = response.body { pipe.abandon() }
+            environment.note(
+              .note, status: response.status, method: webhook.method, url: webhook.url, text: "webhook of \(label)")
+          } catch { failed("\(error)") }
+        }
+      }
+    }
   }
 
   private static func broken(_ fault: StubResponse.Fault, _ random: StubBytes) -> Response {

@@ -138,16 +138,19 @@ final class StubServer: Sendable {
   }
 
   /// The stubs nearest to a request, and what differs.
-  func nearest(to request: StubRequest, _ context: MatchContext) -> [(label: String, differences: [String])] {
-    state.withLock { $0.store.nearest(request, context) }
-      .map { ($0.mapping.label, $0.mapping.request.differences(request, context)) }
+  ///
+  /// - Returns: nil without stubs.
+  func nearest(to request: StubRequest, _ context: MatchContext) -> [Report.NearestStub]? {
+    let nearest = state.withLock { $0.store.nearest(request, context) }
+    return nearest.isEmpty
+      ? nil : nearest.map { .init(stub: $0.mapping.label, differences: $0.mapping.request.differences(request, context)) }
   }
 
   /// A way to draw random values for one response.
   ///
   /// The values of a stub do not depend on requests to other stubs.
   func randomBytes(for mapping: StubMapping) -> StubBytes {
-    let key = "stub \(mapping.name ?? mapping.id)"
+    let key = "stub \(mapping.id)"
     return StubBytes(derivation, key: key, ordinal: next(key))
   }
 
@@ -269,7 +272,7 @@ extension LoggedRequest {
 
 extension StubMapping {
   /// What the journal shows.
-  var label: String { "stub \(name ?? id)" }
+  var label: String { "stub \(name ?? request.summary)" }
 }
 
 /// Random bytes for one response, the same in every run with the same seed.

@@ -2,6 +2,7 @@ import ControlAPI
 import Basics
 import Transforms
 import Cassettes
+import Stubs
 import Foundation
 import HTTPClient
 import HTTPMessages
@@ -205,13 +206,23 @@ final class Pipeline: Sendable {
         "its dates are shown as they were matched: moved back by \(distance), to the recording's time"
       for number in nearest.indices { nearest[number].differences.append(moved) }
     }
+    let nearestStubs = environment.stubs.nearest(
+      to: StubRequest(
+        method: request.method, target: request.target, headers: request.headers, body: body,
+        scheme: upstream.origin.scheme, host: upstream.origin.host, port: upstream.origin.port, upstream: upstream.name),
+      environment.matchContext)
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
-    case (.mock, _): detail += "has no stub; mode mock has none, so use mode once to answer from a recording"
+    case (.mock, _):
+      detail += "has no stub"
+      if nearestStubs == nil { detail += "; mode mock has none, so use mode once to answer from a recording" }
     case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but cannot be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
+    }
+    if environment.mode == .mock, let first = nearestStubs?.first {
+      detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     }
     if let first = nearest.first {
       detail +=
@@ -221,7 +232,9 @@ final class Pipeline: Sendable {
     let fix = environment.mode == .mock ? nil : environment.specification.fix(for: misses, expected: playback?.expected)
     environment.note(
       .unmatched, status: 501, method: request.method, url: url, text: detail,
-      unmatched: .init(method: request.method, url: url, nearest: nearest, fix: fix))
+      unmatched: .init(
+        method: request.method, url: url, nearest: nearest,
+        nearestStubs: environment.mode == .mock ? nearestStubs : nil, fix: fix))
     var extra: [String: Problem.Extra] = [
       "request": .request(method: request.method, url: url), "nearest": .nearest(nearest),
     ]

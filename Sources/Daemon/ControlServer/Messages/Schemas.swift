@@ -145,6 +145,7 @@ extension Schemas {
       .optional(
         "unechoed", .list(of: .words),
         "Values of requests that a rule ignores, while an answer contains them as they were recorded."),
+      .optional("unusedStubs", .list(of: .words), "The stubs that answered no request."),
       .optional("redacted", .list(of: .words), "Where something was redacted in the recording, without values."),
       .optional(
         "recording",
@@ -159,6 +160,10 @@ extension Schemas {
 
   private static let unmatched = Schema.record([
     .required("method", .words), .required("url", .words),
+    .optional(
+      "nearestStubs",
+      .list(of: .record([.required("stub", .words), .required("differences", .list(of: .words))])),
+      "The stubs that nearly match, and what differs."),
     .required(
       "nearest",
       .list(
