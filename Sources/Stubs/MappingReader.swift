@@ -44,7 +44,7 @@ package enum MappingReader {
     let scenario = try scenario(members)
     let mapping = StubMapping(
       id: id, name: try members.string("name"), request: request, response: response,
-      priority: try members.int("priority", in: 1...Int(Int32.max)) ?? StubMapping.defaultPriority, scenario: scenario,
+      priority: try members.int("priority", in: Int(Int32.min)...Int(Int32.max)) ?? StubMapping.defaultPriority, scenario: scenario,
       isPersistent: try members.bool("persistent") ?? false, metadata: try members.object("metadata")?.json,
       webhooks: try webhooks(members), source: identified(json, id))
     for ignored in ["insertionIndex", "$schema", "description"] { _ = members[ignored] }
@@ -53,8 +53,16 @@ package enum MappingReader {
   }
 
   private static func identified(_ json: JSON, _ id: String) -> JSON {
-    let rest = (json.object ?? []).filter { !["id", "uuid", "insertionIndex"].contains($0.key) }
-    return .object([.init("id", .string(id))] + rest + [.init("uuid", .string(id))])
+    var members = (json.object ?? []).filter { !["id", "uuid", "insertionIndex"].contains($0.key) }
+    // Clients rely on these.
+    for (name, member, value) in [("request", "method", JSON.string("ANY")), ("response", "status", .int(200))] {
+      let given = members.first { $0.key == name }?.value.object ?? []
+      members.removeAll { $0.key == name && $0.value == .null }
+      guard !given.contains(where: { $0.key == member }) else { continue }
+      let object = JSON.Member(name, .object(given + [.init(member, value)]))
+      if let index = members.firstIndex(where: { $0.key == name }) { members[index] = object } else { members.append(object) }
+    }
+    return .object([.init("id", .string(id))] + members + [.init("uuid", .string(id))])
   }
 
   private static func scenario(_ members: Members) throws(CodedError) -> StubMapping.ScenarioStep? {
@@ -95,7 +103,7 @@ package enum MappingReader {
       let password = try login.string("password") ?? ""
       try login.end()
       let token = Data("\(name):\(password)".utf8).base64EncodedString()
-      pattern.headers.append(("Authorization", .any(.equalTo("Basic \(token)", ignoresCase: false))))
+      pattern.headers.append(("Authorization", .any(.equalTo("Basic \(token)", ignoresCase: true))))
     }
     for element in try members.array("bodyPatterns") ?? [] {
       pattern.body.append(try matcher(Members(element.json, at: element.place)))
@@ -199,11 +207,11 @@ package enum MappingReader {
       return .equalTo(
         try members.text(name) ?? "", ignoresCase: try members.bool("caseInsensitive") ?? false)
     case "contains": return .contains(try members.text(name) ?? "")
-    case "doesNotContain": return .and([.present, .not(.contains(try members.text(name) ?? ""))])
+    case "doesNotContain": return .not(.contains(try members.text(name) ?? ""))
     case "matches", "doesNotMatch":
       let text = try members.text(name) ?? ""
       let pattern = try members.at(name) { () throws(CodedError) in try WholePattern(text) }
-      return name == "matches" ? .matches(pattern) : .and([.present, .not(.matches(pattern))])
+      return name == "matches" ? .matches(pattern) : .not(.matches(pattern))
     case "equalToJson":
       let json = try document(members, name)
       return .equalToJSON(
@@ -222,13 +230,15 @@ package enum MappingReader {
         try members.at(name) { () throws(CodedError) in try JSONSchema(json, version: version) })
     case "equalToXml":
       let text = try members.string(name) ?? ""
-      let options = XMLEquality.Options(
-        hasPlaceholders: try members.bool("enablePlaceholders") ?? false,
-        openingDelimiter: try members.string("placeholderOpeningDelimiterRegex"),
-        closingDelimiter: try members.string("placeholderClosingDelimiterRegex"),
-        exempted: try members.strings("exemptedComparisons") ?? [],
-        namespaceAwareness: try members.string("namespaceAwareness"))
-      return .equalToXML(try members.at(name) { () throws(CodedError) in try XMLEquality(text, options) })
+      var placeholders = XMLEquality.Placeholders()
+      placeholders.opening = try members.string("placeholderOpeningDelimiterRegex") ?? placeholders.opening
+      placeholders.closing = try members.string("placeholderClosingDelimiterRegex") ?? placeholders.closing
+      let style = try members.bool("enablePlaceholders") ?? false ? placeholders : nil
+      let exempted = try exempted(members)
+      return .equalToXML(
+        try members.at(name) { () throws(CodedError) in
+          try XMLEquality(Array(text.utf8), placeholders: style, exempted: exempted)
+        })
     case "matchesXPath":
       let (path, sub) = try expression(members, name)
       var namespaces: [String: String] = [:]
@@ -237,26 +247,29 @@ package enum MappingReader {
           namespaces[member.key] = try object.string(member.key)
         }
       }
-      return .matchesXPath(
-        try members.at(name) { () throws(CodedError) in try XPathQuery(path, namespaces: namespaces) }, sub)
+      try members.at(name) { () throws(CodedError) in try XMLDocument.check(xpath: path, namespaces: namespaces) }
+      return .matchesXPath(path, namespaces, sub)
     case "binaryEqualTo":
       let text = try members.string(name) ?? ""
       guard let data = Data(base64Encoded: text) else { throw members.error(name, "not Base64") }
       return .binaryEqualTo(Array(data))
     case "before", "after", "equalToDateTime":
       let text = try members.string(name) ?? ""
-      let options = DateTimePattern.Options(
-        actualFormat: try members.string("actualFormat"),
-        truncateExpected: try members.string("truncateExpected"),
-        truncateActual: try members.string("truncateActual"),
-        applyTruncationLast: try members.bool("applyTruncationLast") ?? false,
-        expectedOffset: try members.int("expectedOffset", in: Int.min...Int.max),
-        expectedOffsetUnit: try members.string("expectedOffsetUnit"))
-      guard let relation = DateTimePattern.Relation(rawValue: name) else { return .absent }
+      let comparison: DateTimePattern.Comparison = name == "before" ? .before : name == "after" ? .after : .equal
+      let offset = try members.int("expectedOffset", in: -1_000_000_000...1_000_000_000)
       return .dateTime(
-        try members.at(name) { () throws(CodedError) in try DateTimePattern(relation, text, options) })
+        try members.at(name) { () throws(CodedError) in
+          try DateTimePattern(
+            comparison, text, actualFormat: try members.string("actualFormat"),
+            truncateExpected: try members.string("truncateExpected"),
+            truncateActual: try members.string("truncateActual"),
+            applyTruncationLast: try members.bool("applyTruncationLast") ?? false, expectedOffset: offset,
+            expectedOffsetUnit: try members.string("expectedOffsetUnit"))
+        })
     case "absent": return try members.bool(name) ?? true ? .absent : .present
-    case "anything": _ = members[name]; return .or([.absent, .present])
+    case "anything":
+      _ = members[name]
+      return .any
     case "not":
       guard let object = try members.object(name) else { throw members.error(name, "expected an object") }
       return .not(try matcher(object))
@@ -268,6 +281,19 @@ package enum MappingReader {
       if matchers.isEmpty { throw CodedError(.broken, "is empty; list at least one condition", at: place) }
       return name == "and" ? .and(matchers) : .or(matchers)
     }
+  }
+
+  private static func exempted(_ members: Members) throws(CodedError) -> Set<XMLEquality.Comparison> {
+    var exempted: Set<XMLEquality.Comparison> = []
+    for name in try members.strings("exemptedComparisons") ?? [] {
+      guard let comparison = XMLEquality.Comparison(rawValue: name) else {
+        let near = EditDistance.likely(name, among: XMLEquality.Comparison.allCases.map(\.rawValue))
+        throw members.error(
+          "exemptedComparisons", "'\(name)' is not a comparison" + (near.map { "; did you mean \($0)?" } ?? ""))
+      }
+      exempted.insert(comparison)
+    }
+    return exempted
   }
 
   /// A path, or an object with the path as `expression` and a condition for what it selects.
@@ -302,13 +328,14 @@ package enum MappingReader {
 
   private static func response(_ members: Members, isTemplate: Bool) throws(CodedError) -> StubResponse {
     var response = StubResponse()
-    response.status = try members.int("status", in: 200...599) ?? 200
+    response.status = try members.int("status", in: 200...999) ?? 200
     response.reason = try members.string("statusMessage") ?? ""
     response.headers = try headers(members, "headers")
     let bodies = ["body", "jsonBody", "base64Body", "bodyFileName"].filter { members[$0] != nil }
     if bodies.count > 1 { throw members.error(bodies[1], "'\(bodies[0])' is given, too; keep one of them") }
-    if let text = try members.text("body") { response.body = .bytes(Array(text.utf8)) }
-    if let json = members["jsonBody"] { response.body = .bytes(json.encoded()) }
+    var text = try members.text("body")
+    if let json = members["jsonBody"] { text = String(decoding: json.withPlainNumbers.encoded(), as: UTF8.self) }
+    if let text { response.body = .bytes(Array(text.utf8)) }
     if let text = try members.string("base64Body") {
       guard let data = Data(base64Encoded: text) else { throw members.error("base64Body", "not Base64") }
       response.body = .bytes(Array(data))
@@ -334,10 +361,11 @@ package enum MappingReader {
     if let other = transformers.first {
       throw members.error("transformers", "'\(other)' is not known here; only response-template is")
     }
-    response.isTemplate = isTemplate || members["transformers"] != nil
     response.parameters = try members.object("transformerParameters")?.json ?? response.parameters
-    if response.parameters["disableBodyFileTemplating"] == .bool(true), case .file = response.body {
-      response.isTemplate = false
+    if isTemplate || members["transformers"] != nil {
+      var templates = try StubTemplates(response, text: text, at: members.place)
+      templates.readsFiles = response.parameters["disableBodyFileTemplating"] != .bool(true)
+      response.templates = templates
     }
     for ignored in ["fromConfiguredStub"] { _ = members[ignored] }
     try members.end()
@@ -449,6 +477,30 @@ package enum MappingReader {
     if let extra = try members.object("extraParameters") { webhook.parameters = extra.json }
     try members.end()
     return webhook
+  }
+}
+
+extension JSON {
+  /// The value with numbers as WireMock writes them: 1.50 is 1.5, and 1e3 is 1000.
+  fileprivate var withPlainNumbers: JSON {
+    switch self {
+    case .number(let text) where text.contains(where: { ".eE".contains($0) }):
+      .number(JavaDecimal(text).map { Self.stripped($0.plainText) } ?? text)
+    case .array(let elements): .array(elements.map(\.withPlainNumbers))
+    case .object(let members): .object(members.map { .init($0.key, $0.value.withPlainNumbers) })
+    default: self
+    }
+  }
+}
+
+extension JSON {
+  /// A number without zeros at its end: 1.50 is 1.5, and -0.0 is 0.
+  fileprivate static func stripped(_ number: String) -> String {
+    guard number.contains(".") else { return number }
+    var digits = number[...]
+    while digits.hasSuffix("0") { digits.removeLast() }
+    if digits.hasSuffix(".") { digits.removeLast() }
+    return digits == "-0" ? "0" : String(digits)
   }
 }
 

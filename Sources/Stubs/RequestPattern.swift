@@ -28,6 +28,7 @@ package struct RequestPattern: Sendable {
 
   /// A condition for the parts of a multipart body.
   package struct PartPattern: Sendable {
+    /// A name for people, as in WireMock: conditions for `Content-Disposition` tell which part is meant.
     package var name: String?
     /// Whether every part has to match, instead of at least one.
     package var matchesAll = false
@@ -66,11 +67,24 @@ package struct RequestPattern: Sendable {
       try Self.match(pathParameters, context, { request.pathParameters(url)[$0].map { [$0] } ?? [] }),
       try Self.match(query, context, { request.queryValues($0) }),
       try Self.match(headers, context, { request.headers.all($0) }),
-      try Self.match(cookies, context, { request.cookieValues($0) })
+      try matchesCookies(request, context)
     else { return false }
     if !form.isEmpty, !(try Self.match(form, context, { request.formValues($0) })) { return false }
     for matcher in body where !(try matcher.matches(request.bodyValue, context)) { return false }
     for part in parts where !(try part.matches(request.parts, context)) { return false }
+    return true
+  }
+
+  /// A cookie that is missing fulfils only `absent`; other fields fulfil negations, too.
+  private func matchesCookies(_ request: StubRequest, _ context: MatchContext) throws(CodedError) -> Bool {
+    for (name, matcher) in cookies {
+      let values = request.cookieValues(name)
+      if values.isEmpty, case .any(let matcher) = matcher {
+        guard case .absent = matcher else { return false }
+      } else if !(try matcher.matches(values, context)) {
+        return false
+      }
+    }
     return true
   }
 
@@ -204,9 +218,8 @@ extension RequestPattern.FieldMatcher {
 
 extension RequestPattern.PartPattern {
   func matches(_ parts: [StubRequest.Part], _ context: MatchContext) throws(CodedError) -> Bool {
-    let named = name == nil ? parts : parts.filter { $0.name == name }
-    guard !named.isEmpty else { return false }
-    for part in named {
+    guard !parts.isEmpty else { return false }
+    for part in parts {
       let isMatch = try matches(part, context)
       if isMatch != matchesAll { return isMatch }
     }
@@ -281,7 +294,8 @@ package final class StubRequest {
     upstream: String?
   ) {
     self.method = method
-    self.target = target
+    // An empty query is none.
+    self.target = target.utf8.last == UInt8(ascii: "?") ? String(target.dropLast()) : target
     self.headers = headers
     self.body = body
     self.scheme = scheme

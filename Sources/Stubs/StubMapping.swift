@@ -93,8 +93,8 @@ package struct StubResponse: Sendable {
   package var dribble: Dribble?
   package var fault: Fault?
   package var proxy: Proxy?
-  /// Whether texts of the response are templates.
-  package var isTemplate = false
+  /// The templates; nil if the texts of the response are sent as they are.
+  package var templates: StubTemplates?
   /// The values of `parameters` in templates.
   package var parameters: JSON = .object([JSON.Member]())
 
@@ -102,7 +102,7 @@ package struct StubResponse: Sendable {
 
   /// Whether every request gets the same bytes at once.
   package var isConstant: Bool {
-    fixedDelay == nil && distribution == nil && dribble == nil && fault == nil && proxy == nil && !isTemplate
+    fixedDelay == nil && distribution == nil && dribble == nil && fault == nil && proxy == nil && templates?.isPlain ?? true
   }
 }
 

@@ -56,9 +56,9 @@ package struct StubStore: Sendable {
 
   package var count: Int { entries.count }
 
-  /// All stubs, the latest first, as the admin API lists them.
+  /// All stubs in the order of lookup, as the admin API lists them.
   package var mappings: [StubMapping] {
-    entries.values.sorted { $0.rank.number > $1.rank.number }.map(\.mapping)
+    entries.values.sorted { $0.rank < $1.rank }.map(\.mapping)
   }
 
   /// The stubs that have answered no request, in the order of their addition.

@@ -19,12 +19,15 @@ package indirect enum ValueMatcher: Sendable {
   case matchesJSONPath(JSONPathQuery, ValueMatcher?)
   case matchesJSONSchema(JSONSchema)
   case equalToXML(XMLEquality)
-  case matchesXPath(XPathQuery, ValueMatcher?)
+  /// An XPath expression, the namespaces by prefix, and the condition for what it selects.
+  case matchesXPath(String, [String: String], ValueMatcher?)
   case binaryEqualTo([UInt8])
   case dateTime(DateTimePattern)
   case absent
   /// Matches any value that is present.
   case present
+  /// Matches any value, and none.
+  case any
   case and([ValueMatcher])
   case or([ValueMatcher])
   case not(ValueMatcher)
@@ -37,7 +40,7 @@ package indirect enum ValueMatcher: Sendable {
   /// - Throws: ``CodedError`` if a regular expression, a path or a schema exceeds its limits.
   package func matches(_ value: MatchedValue?, _ context: MatchContext) throws(CodedError) -> Bool {
     switch self {
-    case .absent: return value == nil
+    case .absent, .any: return self.isAny || value == nil
     case .present: return value != nil
     case .and(let all):
       for matcher in all where !(try matcher.matches(value, context)) { return false }
@@ -63,18 +66,16 @@ package indirect enum ValueMatcher: Sendable {
       return try Self.matches(query, matcher, in: json, context)
     case .matchesJSONSchema(let schema): return try schema.accepts(value, context)
     case .equalToXML(let equality):
+      return equality.matches(value.bytes)
+    case .matchesXPath(let path, let namespaces, let matcher):
       guard let document = value.xml else { return false }
-      return try equality.matches(document, context)
-    case .matchesXPath(let query, let matcher):
-      guard let document = value.xml else { return false }
-      let found = try query.values(in: document)
+      let found = try document.matches(xpath: path, namespaces: namespaces)
       guard let matcher else { return !found.isEmpty }
-      if found.isEmpty { return try matcher.matches(nil, context) }
       for text in found where try matcher.matches(MatchedValue(text), context) { return true }
       return false
     case .binaryEqualTo(let bytes): return value.bytes == bytes
     case .dateTime(let pattern): return pattern.matches(value.text, now: context.now, timeZone: context.timeZone)
-    case .absent, .present, .and, .or, .not: return false
+    case .absent, .present, .any, .and, .or, .not: return false
     }
   }
 
@@ -82,22 +83,33 @@ package indirect enum ValueMatcher: Sendable {
   private static func matches(
     _ query: JSONPathQuery, _ matcher: ValueMatcher?, in json: JSON, _ context: MatchContext
   ) throws(CodedError) -> Bool {
-    let nodes = try query.nodes(in: json)
-    guard let matcher else {
-      if query.isDefinite { return nodes.first.map { $0 != .null } ?? false }
-      return !nodes.isEmpty
+    guard let matcher else { return try query.matches(json) }
+    guard let found = try query.value(in: json), found != .null, found != .array([]) else {
+      if case .absent = matcher { return true }
+      return false
     }
-    // An indefinite path gives a list, of which any element or the whole may match.
-    let values = query.isDefinite ? nodes : nodes + [.array(nodes)]
-    if nodes.isEmpty || (query.isDefinite && nodes.first == .null) { return try matcher.matches(nil, context) }
-    for node in values where try matcher.matches(MatchedValue(node), context) { return true }
+    // The result as a whole, or any element of a list.
+    if case .equalToJSON(let equality) = matcher { return try equality.matches(found) }
+    for node in found.array ?? [found] where try matcher.matches(MatchedValue(node), context) { return true }
     return false
   }
+
+  private var isAny: Bool { if case .any = self { true } else { false } }
 
   /// How far a value is from matching, from 0 to 1, to list near misses.
   package func distance(_ value: MatchedValue?, _ context: MatchContext) -> Double {
     if (try? matches(value, context)) == true { return 0 }
-    guard case .equalTo(let text, _) = self, let value else { return 1 }
+    guard let value else { return 1 }
+    switch self {
+    case .equalTo(let text, _): return Self.distance(text, value)
+    case .equalToJSON(let equality): return value.json.flatMap { try? equality.distance(to: $0) } ?? 1
+    case .equalToXML(let equality): return equality.distance(to: value.bytes)
+    case .dateTime(let pattern): return pattern.distance(to: value.text, now: context.now, timeZone: context.timeZone)
+    default: return 1
+    }
+  }
+
+  private static func distance(_ text: String, _ value: MatchedValue) -> Double {
     let (left, right) = (String(text.prefix(200)), String(value.text.prefix(200)))
     let most = max(left.count, right.count)
     return most == 0 ? 0 : min(1, Double(EditDistance.between(left, right)) / Double(most))
@@ -169,7 +181,10 @@ package struct WholePattern: Sendable {
 
   package init(_ text: String) throws(CodedError) {
     self.text = text
-    pattern = try Pattern(text)
+    // On its own first, so that errors show the expression as it was written. In Java's mode DOTALL a dot matches line
+    // breaks, too.
+    _ = try Pattern(text)
+    pattern = try Pattern("(?s)(?:\(text))")
   }
 
   package func matches(_ bytes: [UInt8], _ context: MatchContext) throws(CodedError) -> Bool {

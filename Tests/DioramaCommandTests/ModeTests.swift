@@ -138,7 +138,8 @@ struct ModeTests {
     let none = "; to answer from a recording, use mode once"
     #expect(
       lines.first
-        == "diorama: mode mock answers from stubs, and there are none, so every request gets status 501\(none)")
+        == "diorama: mode mock answers from stubs, and there are none, so every request gets status 501; "
+        + "name a folder of stubs with --stubs DIR\(none)")
     #expect(lines.contains("  no stub: GET http://127.0.0.1:1/a"), "\(outcome.words)")
     #expect(lines.last == "  mode mock answers from stubs, and there are none\(none)")
     // Without an upstream there is nothing to answer.

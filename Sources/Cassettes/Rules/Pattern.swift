@@ -114,6 +114,30 @@ package final class Pattern: Sendable {
     return true
   }
 
+  /// Finds all matches except empty ones, with what their groups match.
+  ///
+  /// - Parameters:
+  ///   - text: the text in UTF-8.
+  ///   - budget: the remaining steps.
+  /// - Returns: for each match its byte range, then that of each group; nil for groups that took no part.
+  /// - Throws: ``TooSlow`` if the budget is exceeded.
+  package func groups(in text: [UInt8], _ budget: PatternBudget) throws(TooSlow) -> [[Range<Int>?]] {
+    guard budget.admit(self, text.count), let data = pcre2_match_data_create_from_pattern_8(code, nil) else {
+      throw TooSlow(pattern: self.text)
+    }
+    defer { pcre2_match_data_free_8(data) }
+    var found: [[Range<Int>?]] = []
+    for range in try matches(in: text, budget) {
+      budget.position = range.lowerBound
+      let result = pcre2_match_8(code, text, text.count, range.lowerBound, PCRE2_NO_UTF_CHECK, data, budget.context)
+      guard result > 0, let ends = pcre2_get_ovector_pointer_8(data) else { throw TooSlow(pattern: self.text) }
+      let count = Int(pcre2_get_ovector_count_8(data))
+      found.append(
+        (0..<count).map { $0 < result && ends[2 * $0] <= ends[2 * $0 + 1] ? ends[2 * $0]..<ends[2 * $0 + 1] : nil })
+    }
+    return found
+  }
+
   /// Whether the expression contains `<` or `>` outside of a character set, so that it is about markup. In XML, it is
   /// applied to the source.
   package let isAboutMarkup: Bool

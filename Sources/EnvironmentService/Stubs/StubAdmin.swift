@@ -38,7 +38,7 @@ struct StubAdmin {
       try JSON.parse(body, name: "request body", advice: "send one JSON document")
     }
     switch (request.method, parts.first ?? "", parts.dropFirst().first) {
-    case ("GET", "", nil): return Self.json(["version": .string(Self.version)])
+    case ("GET", "", nil): return list(stubs.state.withLock { $0.store.mappings }, target)
     case (_, "mappings", _): return try mappings(target, Array(parts.dropFirst()), json)
     case (_, "requests", _): return try requests(target, Array(parts.dropFirst()), json)
     case ("POST", "near-misses", "request"): return try nearMisses(ofRequest: json())
@@ -86,8 +86,11 @@ struct StubAdmin {
       try stubs.add(mapping)
       return Self.document(mapping.source, status: 201)
     case ("DELETE", nil, 0):
-      stubs.state.withLock { $0.store.removeAll() }
-      return Response(status: 200)
+      stubs.state.withLock { state in
+        state.store.removeAll()
+        state.store.resetScenarios()
+      }
+      return Self.json([:])
     case ("POST", "reset", 1):
       try stubs.reset()
       return Response(status: 200)
@@ -103,7 +106,7 @@ struct StubAdmin {
     case ("POST", "remove-by-metadata", 1):
       let found = try found(byMetadata: json())
       stubs.state.withLock { state in for mapping in found { state.store.remove(mapping.id) } }
-      return Response(status: 200)
+      return Self.json([:])
     case ("GET", "unmatched", 1):
       return list(stubs.state.withLock { $0.store.unused }, request)
     case ("GET", let id?, 1):
@@ -117,7 +120,7 @@ struct StubAdmin {
       try stubs.add(mapping)
       return Self.document(mapping.source)
     case ("DELETE", let id?, 1):
-      return Response(status: stubs.state.withLock { $0.store.remove(id) } ? 200 : 404)
+      return stubs.state.withLock { $0.store.remove(id) } ? Self.json([:]) : Response(status: 404)
     default: throw methodRefused(request)
     }
   }
@@ -130,7 +133,8 @@ struct StubAdmin {
     let mappings = try MappingReader.mappings(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
     let options = json["importOptions"]
     let keepsKnown = options?["duplicatePolicy"]?.string == "IGNORE"
-    for mapping in mappings {
+    // The first of the list is to be matched first.
+    for mapping in mappings.reversed() {
       if keepsKnown, stubs.state.withLock({ $0.store[mapping.id] != nil }) { continue }
       try stubs.add(mapping)
     }
@@ -181,7 +185,9 @@ struct StubAdmin {
       ])
     case ("DELETE", nil, 0), ("POST", "reset", 1):
       stubs.state.withLock { _ = $0.log.removeAll() }
-      return Response(status: 200)
+      return request.method == "DELETE" ? Self.json([:]) : Response(status: 200)
+    case ("POST", "count", 1) where isLogDisabled:
+      return Self.json(["count": .int(-1), "requestJournalDisabled": .bool(true)])
     case ("POST", "count", 1):
       let count = try matching(json()).count
       return Self.json(["count": .int(count), "requestJournalDisabled": .bool(isLogDisabled)])
@@ -197,13 +203,13 @@ struct StubAdmin {
       return Self.json(["serveEvents": .array(remove { ids.contains($0.stub ?? "") }.map(event))])
     case ("GET", "unmatched", 1):
       return Self.json([
-        "requests": .array(log.filter { $0.stub == nil }.map(logged)),
+        "requests": .array(log.reversed().filter { $0.stub == nil }.map(logged)),
         "requestJournalDisabled": .bool(isLogDisabled),
       ])
     case ("GET", "unmatched", 2) where parts[1] == "near-misses":
       let context = context
       let misses = log.filter { $0.stub == nil }.flatMap { entry in
-        stubs.state.withLock { $0.store.nearest(entry.request.request, context, limit: 1) }
+        stubs.state.withLock { $0.store.nearest(entry.request.request, context) }
           .map { nearMiss(entry, ("stubMapping", $0.mapping.source), $0.distance) }
       }
       return Self.json(["nearMisses": .array(misses)])
@@ -213,7 +219,8 @@ struct StubAdmin {
       }
       return Self.document(event(entry))
     case ("DELETE", let id?, 1):
-      return Response(status: remove { stubs.id(ofRequest: $0.number) == id.lowercased() }.isEmpty ? 404 : 200)
+      _ = remove { stubs.id(ofRequest: $0.number) == id.lowercased() }
+      return Self.json([:])
     default: throw methodRefused(request)
     }
   }
@@ -294,7 +301,8 @@ struct StubAdmin {
       .init("browserProxyRequest", .bool(false)),
       .init("loggedDate", .int(Int(entry.time.timeIntervalSince1970 * 1000))),
       .init("bodyAsBase64", .string(Data(request.body).base64EncodedString())),
-      .init("body", .string(String(decoding: request.body, as: UTF8.self))), .init("scheme", .string(request.scheme)),
+      .init("body", .string(String(decoding: request.body, as: UTF8.self))), .init("protocol", .string("HTTP/1.1")),
+      .init("scheme", .string(request.scheme)),
       .init("host", .string(request.host)), .init("port", .int(request.port)),
       .init("loggedDateString", .string(RFC3339.format(entry.time))),
       .init("queryParams", .object(query)),
@@ -319,6 +327,10 @@ struct StubAdmin {
       .init(
         "responseDefinition", mapping?.source["response"] ?? .object([.init("status", .int(entry.status))])),
       .init("response", .object(response)), .init("wasMatched", .bool(entry.stub != nil)),
+      .init(
+        "timing",
+        .object(
+          ["addedDelay", "processTime", "responseSendTime", "serveTime", "totalTime"].map { .init($0, .int(0)) })),
     ]
     if let mapping { members.append(.init("stubMapping", mapping.source)) }
     return .object(members)
@@ -345,9 +357,9 @@ struct StubAdmin {
       ])
     case ("POST", "reset", 1):
       stubs.state.withLock { $0.store.resetScenarios() }
-      return Response(status: 200)
+      return Self.json([:])
     case ("PUT", let name?, 2) where parts[1] == "state":
-      guard let known = stubs.state.withLock({ $0.store.scenarios.first { $0.name == name } }) else {
+      guard let known = stubs.state.withLock({ $0.store.scenarios.first(where: { $0.name == name }) }) else {
         return Self.errors(404, CodedError(.usage, "there is no scenario '\(name)'"))
       }
       let state = try Members(json()).string("state")
@@ -356,7 +368,7 @@ struct StubAdmin {
         throw CodedError(.usage, "the scenario '\(name)' has no state '\(state)'\(near)")
       }
       stubs.state.withLock { $0.store.setState(state, of: name) }
-      return Response(status: 200)
+      return Self.json([:])
     default: throw methodRefused(request)
     }
   }
@@ -375,7 +387,7 @@ struct StubAdmin {
   }
 
   private func change(settings json: JSON) throws(CodedError) -> Response {
-    let members = try Members(json)
+    let members = try Members(json["settings"] ?? json)
     var settings = StubServer.Settings()
     settings.fixedDelay = try members.milliseconds("fixedDelay")
     if let object = try members.object("delayDistribution") {
@@ -398,7 +410,9 @@ struct StubAdmin {
       guard folder.fileNames.contains(name) else { return Response(status: 404) }
       return Response(status: 200, body: .bytes(try folder.file(name)))
     case ("PUT", _) where !name.isEmpty:
-      try folder.write(body, to: name)
+      // Clients send the content in Base64, as a JSON text; curl sends it as it is.
+      let decoded = (try? JSON.parse(body))?.string.flatMap { Data(base64Encoded: $0) }
+      try folder.write(decoded.map(Array.init) ?? body, to: name)
       return Response(status: 200)
     case ("DELETE", _) where !name.isEmpty:
       try folder.removeFile(name)

@@ -53,6 +53,17 @@ struct StubFolder: Sendable {
     }
   }
 
+  /// The media type of a file, by its extension.
+  static func contentType(of name: String) -> String {
+    let types = [
+      "txt": "text/plain", "html": "text/html", "htm": "text/html", "json": "application/json", "xml": "application/xml",
+      "css": "text/css", "js": "application/javascript", "csv": "text/csv", "png": "image/png", "jpg": "image/jpeg",
+      "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml", "pdf": "application/pdf",
+    ]
+    guard name.contains(".") else { return "application/json" }
+    return types[name.split(separator: ".").last?.lowercased() ?? ""] ?? "application/octet-stream"
+  }
+
   /// The content of a file in `__files`.
   ///
   /// - Throws: ``CodedError`` if there is none, or if the name leads out of the folder.

@@ -101,8 +101,25 @@ extension Environment {
     state.withLock { $0.requests += 1 }
     if let response = try await stubResponse(to: stubRequest) { return response }
     // Without stubs the first segment of the path was probably meant to name an upstream.
-    if mode != .mock { return nil }
+    guard mode == .mock, stubs.folder != nil || stubs.state.withLock({ $0.store.generation > 0 }) else {
+      state.withLock { $0.requests -= 1 }
+      return nil
+    }
+    if let response = try staticFile(stubRequest) { return response }
     throw stubMiss(stubRequest)
+  }
+
+  /// A file of `__files` whose path a GET request names, or the `index.html` of a folder; nil if there is none.
+  private func staticFile(_ request: StubRequest) throws(CodedError) -> Response? {
+    guard request.method == "GET", let folder = stubs.folder else { return nil }
+    let path = (request.path.removingPercentEncoding ?? request.path).split(separator: "/").joined(separator: "/")
+    let names = folder.fileNames
+    guard let name = [path, path.isEmpty ? "index.html" : "\(path)/index.html"].first(where: names.contains) else {
+      return nil
+    }
+    let body = try folder.file(name)
+    note(.mocked, status: 200, method: request.method, url: request.url, text: "file \(name)")
+    return Response(status: 200, headers: ["Content-Type": StubFolder.contentType(of: name)], body: .bytes(body))
   }
 
   /// The response to a request that no stub matches: the nearest stubs. 404, as WireMock has it.
@@ -168,26 +185,36 @@ struct StubAnswer {
   func response() async throws -> Response {
     let random = stubs.randomBytes(for: mapping)
     let settings = stubs.state.withLock { $0.settings }
-    let template = mapping.response
+    var template = mapping.response
     var delay = template.fixedDelay ?? settings.fixedDelay ?? 0
     delay += (template.distribution ?? settings.distribution)?.sample(random) ?? 0
     if delay > 0 { try await environment.sleep(milliseconds: delay) }
-    if let fault = template.fault { return Self.broken(fault, random) }
+    let context = TemplateContext(
+      request, url: mapping.request.url, parameters: template.parameters, environment.matchContext
+    ) { count in random.bytes(count) }
+    if let templates = template.templates { template = try templates.rendered(template, context) }
+    if let fault = template.fault { return Self.broken(fault) }
     sendWebhooks(random)
-    if let proxy = template.proxy { return try await proxied(by: proxy) }
+    if let proxy = template.proxy { return try await proxied(by: proxy, template.headers) }
     var response = Response(
       status: template.status, reason: template.reason, headers: StubServer.headers(of: mapping, template.headers))
-    var body: [UInt8]
+    let body: [UInt8]
     switch template.body {
     case .bytes(let bytes): body = bytes
     case .file(let name):
       guard let folder = stubs.folder else {
         throw CodedError(.broken, "bodyFileName '\(name)' needs a folder of stubs; name one with --stubs DIR")
       }
-      body = try folder.file(name)
+      let content = try folder.file(name)
+      if template.templates?.readsFiles == true {
+        let text = String(decoding: content, as: UTF8.self)
+        body = Array(try Template(text, name: "__files/\(name)").render(context).utf8)
+      } else {
+        body = content
+      }
     }
-    if let dribble = template.dribble {
-      response.body = .stream(dribbled(&body, dribble), length: nil)
+    if let dribble = template.dribble, !body.isEmpty {
+      response.body = .stream(dribbled(body, dribble), length: nil)
     } else {
       response.body = .bytes(body)
     }
@@ -195,11 +222,13 @@ struct StubAnswer {
   }
 
   /// Sends a body in parts, each after its share of the time.
-  private func dribbled(_ body: inout [UInt8], _ dribble: StubResponse.Dribble) -> BytePipe {
+  private func dribbled(_ body: [UInt8], _ dribble: StubResponse.Dribble) -> BytePipe {
     let pipe = BytePipe()
-    let size = max(1, (body.count + dribble.chunks - 1) / dribble.chunks)
-    let parts = stride(from: 0, to: body.count, by: size).map { Array(body[$0..<min(body.count, $0 + size)]) }
-    let pause = dribble.milliseconds / Double(max(1, parts.count))
+    // The last part takes the remainder.
+    let count = max(1, min(dribble.chunks, body.count))
+    let size = body.count / count
+    let parts = (0..<count).map { Array(body[($0 * size)..<($0 == count - 1 ? body.count : ($0 + 1) * size)]) }
+    let pause = dribble.milliseconds / Double(count)
     let environment = environment
     let streams = environment.streams
     Task {
@@ -217,7 +246,7 @@ struct StubAnswer {
   // MARK: Other servers
 
   /// The answer of another backend, with the stub's header fields.
-  private func proxied(by proxy: StubResponse.Proxy) async throws -> Response {
+  private func proxied(by proxy: StubResponse.Proxy, _ fields: Headers) async throws -> Response {
     guard environment.mode != .replay else {
       throw CodedError(
         .broken, "proxyBaseUrl is not used in mode replay, which never reaches the network; use mode mock or extend")
@@ -240,9 +269,7 @@ struct StubAnswer {
     let outgoing = Request(method: request.method, target: path, headers: headers, body: .bytes(request.body))
     do {
       var response = try await environment.stubClient.send(outgoing, to: origin, by: ReadyAccess())
-      for field in StubServer.headers(of: mapping, mapping.response.headers).fields {
-        response.headers.set(field.name, field.value)
-      }
+      response.headers.fields += fields.fields
       return response
     } catch let error as UpstreamError {
       throw environment.problem(of: error, method: request.method, url: origin.description + path)
@@ -288,15 +315,16 @@ struct StubAnswer {
     }
   }
 
-  private static func broken(_ fault: StubResponse.Fault, _ random: StubBytes) -> Response {
-    let garbage = (0..<128).map { _ in UInt8(random.integer(in: 0...255)) }
+  private static func broken(_ fault: StubResponse.Fault) -> Response {
+    // WireMock's own.
+    let garbage = Array("lskdu018973t09sylgasjkfg1][]'./.sdlv".utf8)
     var response = Response(status: 500)
     switch fault {
     case .emptyResponse: response.fault = .close(after: [])
     case .connectionReset: response.fault = .reset
     case .randomData: response.fault = .close(after: garbage)
     case .malformedChunk:
-      let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      let head = "HTTP/1.1 200 OK\r\nVary: Accept-Encoding, User-Agent\r\nTransfer-Encoding: chunked\r\n\r\n"
       response.fault = .close(after: Array(head.utf8) + garbage)
     }
     return response

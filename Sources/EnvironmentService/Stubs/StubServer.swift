@@ -126,6 +126,7 @@ final class StubServer: Sendable {
     try state.withLock { (state) throws(CodedError) in
       state.store.removeAll()
       state.store.resetScenarios()
+      state.settings = Settings()
       for mapping in mappings { try state.store.add(mapping) }
     }
   }
@@ -276,24 +277,32 @@ extension StubMapping {
 }
 
 /// Random bytes for one response, the same in every run with the same seed.
-final class StubBytes {
+final class StubBytes: Sendable {
   private let derivation: StringDerivation
   private let key: String
-  private var ordinal: Int
-  private var draws = 0
+  private let draws = Guarded(0)
 
   init(_ derivation: StringDerivation, key: String, ordinal: Int) {
     self.derivation = derivation
-    self.key = key
-    self.ordinal = ordinal
+    self.key = "\(key) \(ordinal)"
   }
 
   /// An integer, uniformly distributed.
   func integer(in range: ClosedRange<Int>) -> Int {
-    draws += 1
+    let draw = draws.withLock { draws in
+      draws += 1
+      return draws
+    }
     let value = try? derivation.integer(
-      key: "\(key) \(ordinal)", ordinal: draws, in: Int64(range.lowerBound)...Int64(range.upperBound))
+      key: key, ordinal: draw, in: Int64(range.lowerBound)...Int64(range.upperBound))
     return value.map { Int($0) } ?? range.lowerBound
+  }
+
+  /// Bytes, uniformly distributed.
+  func bytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count { withUnsafeBytes(of: integer(in: .min ... .max)) { bytes += $0 } }
+    return Array(bytes.prefix(count))
   }
 
   /// A number from 0 to 1, without 1.
