@@ -328,7 +328,12 @@ package enum MappingReader {
 
   private static func response(_ members: Members, isTemplate: Bool) throws(CodedError) -> StubResponse {
     var response = StubResponse()
-    response.status = try members.int("status", in: 200...999) ?? 200
+    response.status = try members.int("status", in: -1...999) ?? 200
+    // As in WireMock.
+    if response.status < 1 { response.status = 200 }
+    guard response.status >= 200 else {
+      throw members.error("status", "\(response.status) is not a status of a final response; use one from 200 to 999")
+    }
     response.reason = try members.string("statusMessage") ?? ""
     response.headers = try headers(members, "headers")
     let bodies = ["body", "jsonBody", "base64Body", "bodyFileName"].filter { members[$0] != nil }
@@ -484,7 +489,7 @@ extension JSON {
   /// The value with numbers as WireMock writes them: 1.50 is 1.5, and 1e3 is 1000.
   fileprivate var withPlainNumbers: JSON {
     switch self {
-    case .number(let text) where text.contains(where: { ".eE".contains($0) }):
+    case .number(let text) where text == "-0" || text.contains(where: { ".eE".contains($0) }):
       .number(JavaDecimal(text).map { Self.stripped($0.plainText) } ?? text)
     case .array(let elements): .array(elements.map(\.withPlainNumbers))
     case .object(let members): .object(members.map { .init($0.key, $0.value.withPlainNumbers) })
@@ -496,7 +501,7 @@ extension JSON {
 extension JSON {
   /// A number without zeros at its end: 1.50 is 1.5, and -0.0 is 0.
   fileprivate static func stripped(_ number: String) -> String {
-    guard number.contains(".") else { return number }
+    guard number.contains(".") else { return number == "-0" ? "0" : number }
     var digits = number[...]
     while digits.hasSuffix("0") { digits.removeLast() }
     if digits.hasSuffix(".") { digits.removeLast() }

@@ -310,7 +310,7 @@ package final class StubRequest {
   package private(set) lazy var query = Self.items(target.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst())
 
   /// The items of a form, in order, decoded.
-  package private(set) lazy var form = Self.items(body)
+  package private(set) lazy var form = Self.items(content)
 
   /// The cookies in order.
   package private(set) lazy var cookies: [(name: String, value: String)] = headers.all("Cookie")
@@ -318,16 +318,31 @@ package final class StubRequest {
     .map { pair in
       let trimmed = pair.drop { $0 == " " }
       let name = trimmed.prefix { $0 != "=" }
-      return (String(name), String(trimmed.dropFirst(name.count + 1)))
+      let value = trimmed.dropFirst(name.count + 1)
+      let isQuoted = value.count > 1 && value.hasPrefix("\"") && value.hasSuffix("\"")
+      return (String(name), String(isQuoted ? value.dropFirst().dropLast() : value))
     }
 
-  /// The body as a value; nil if there is none.
-  package private(set) lazy var bodyValue = body.isEmpty ? nil : MatchedValue(body)
+  /// The body without its content coding; as sent if it cannot be decoded.
+  package private(set) lazy var content: [UInt8] = {
+    let codings = headers.all("Content-Encoding").joined(separator: ", ")
+    guard !codings.isEmpty, let coder = ContentCodings(header: codings) else { return body }
+    return (try? coder.decode(body, limit: Self.decodedLimit)) ?? body
+  }()
+  private static let decodedLimit = 64 << 20
+
+  /// The body as a value, in UTF-8; nil if there is none.
+  package private(set) lazy var bodyValue: MatchedValue? = {
+    guard !content.isEmpty else { return nil }
+    let type = headers["Content-Type"]?.lowercased() ?? ""
+    guard type.contains("charset=iso-8859-1") || type.contains("charset=latin1") else { return MatchedValue(content) }
+    return MatchedValue(String(String.UnicodeScalarView(content.map { Unicode.Scalar($0) })))
+  }()
 
   /// The parts of a multipart body, in order.
   package private(set) lazy var parts: [Part] = {
     guard let type = headers["Content-Type"], type.lowercased().hasPrefix("multipart/") else { return [] }
-    return body.withUnsafeBytes { bytes in
+    return content.withUnsafeBytes { bytes in
       Multipart.rawParts(of: bytes, contentType: type).map { part in
         Part(name: part.name, fileName: part.fileName, headers: part.headers, body: Array(bytes[part.content]))
       }

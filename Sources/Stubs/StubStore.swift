@@ -69,15 +69,19 @@ package struct StubStore: Sendable {
   package subscript(_ id: String) -> StubMapping? { entries[id.lowercased()]?.mapping }
 
   /// Adds a stub, or replaces the one with the same id.
-  package mutating func add(_ mapping: StubMapping) throws(CodedError) {
+  ///
+  /// - Parameters:
+  ///   - mapping: the stub.
+  ///   - keepsPlace: whether a replaced stub keeps its place in the order of lookup.
+  package mutating func add(_ mapping: StubMapping, keepsPlace: Bool = false) throws(CodedError) {
     guard entries.count < Self.limit else {
       throw CodedError(.usage, "an environment can have at most \(Self.limit) stubs; remove some first")
     }
     let known = entries[mapping.id]
     if let known { unlink(known) }
-    // A replaced stub keeps its place.
-    additions += known == nil ? 1 : 0
-    let rank = Rank(priority: mapping.priority, number: known?.rank.number ?? additions)
+    additions += 1
+    let number = keepsPlace ? known?.rank.number ?? additions : additions
+    let rank = Rank(priority: mapping.priority, number: number)
     entries[mapping.id] = Entry(rank: rank, mapping: mapping)
     let key = key(of: mapping.request)
     var list = index[key] ?? []
@@ -131,7 +135,7 @@ package struct StubStore: Sendable {
     let request = StubRequest(
       method: method, target: target, headers: [:], body: [], scheme: "", host: "", port: 0, upstream: nil)
     let context = MatchContext(now: .distantPast, timeZone: .gmt)
-    for id in candidates(method: method, target: target) {
+    for id in candidates(method: method, target: request.target) {
       guard let mapping = entries[id]?.mapping else { continue }
       guard let isURLMatch = try? mapping.request.matchesURL(request, context) else { return nil }
       guard isURLMatch else { continue }
@@ -161,6 +165,12 @@ package struct StubStore: Sendable {
     let considered = entries.values.sorted { $0.rank < $1.rank }.prefix(10_000)
     let near = considered.map { ($0.mapping, $0.mapping.request.distance(request, context)) }
     return Array(near.sorted { $0.1 < $1.1 }.prefix(limit)).map { (mapping: $0.0, distance: $0.1) }
+  }
+
+  /// Why a stub's scenario keeps it from answering; nil if it does not.
+  package func obstacle(_ mapping: StubMapping) -> String? {
+    guard let step = mapping.scenario, let required = step.required, !isReady(mapping) else { return nil }
+    return "the scenario '\(step.name)' is in the state '\(states[step.name] ?? StubMapping.startState)', not '\(required)'"
   }
 
   private func isReady(_ mapping: StubMapping) -> Bool {

@@ -85,13 +85,11 @@ extension TemplateContext {
     self.init(
       request: TemplateRequest(
         method: request.method, url: request.target, scheme: request.scheme, host: request.host, port: request.port,
-        headers: request.headers, body: request.body, pathVariables: request.pathParameters(url), parts: { parts }),
+        headers: request.headers, body: request.content, pathVariables: request.pathParameters(url), parts: { parts }),
       requestName: requestName, parameters: TemplateValue(parameters), now: context.now, timeZone: context.timeZone,
       random: { _, count in random(count) },
       jsonPath: { (json, path) throws(CodedError) in
-        let query = try JSONPathQuery(path)
-        guard let value = try query.value(in: json) else { return [] }
-        return [value]
+        try JSONPathQuery(path).nodes(in: json)
       },
       xPath: { (xml, path) throws(CodedError) in
         guard let document = try? XMLDocument(Array(xml.utf8)) else { return nil }

@@ -54,8 +54,7 @@ package indirect enum ValueMatcher: Sendable {
     guard let value else { return false }
     switch self {
     case .equalTo(let text, let ignoresCase):
-      return ignoresCase
-        ? value.text.caseInsensitiveCompare(text) == .orderedSame : value.bytes.elementsEqual(text.utf8)
+      return ignoresCase ? value.text.equalsIgnoringCase(text) : value.bytes.elementsEqual(text.utf8)
     case .contains(let text): return value.bytes.contains(Array(text.utf8))
     case .matches(let pattern): return try pattern.matches(value.bytes, context)
     case .equalToJSON(let equality):
@@ -147,9 +146,16 @@ package final class MatchedValue {
     knownText = text
   }
 
-  /// A value that a JSON path selected: a string as its text, others as JSON.
+  /// A value that a JSON path selected, printed as WireMock does: a string as its text, numbers like Java, objects over
+  /// several lines.
   init(_ json: JSON) {
-    let text = json.text
+    var text = ""
+    switch json {
+    case .number(let number) where number.contains(where: { ".eE".contains($0) }):
+      text = Double(number)?.javaText ?? number
+    case .object, .array: json.writeLikeJackson(into: &text)
+    default: text = json.text
+    }
     knownText = text
     bytes = Array(text.utf8)
     if json.string == nil { parsedJSON = .some(json) }
@@ -171,6 +177,18 @@ package final class MatchedValue {
     let document = try? XMLDocument(bytes)
     parsedXML = .some(document)
     return document
+  }
+}
+
+extension String {
+  /// Compares each character by itself in any case, as Java's `equalsIgnoreCase` does.
+  fileprivate func equalsIgnoringCase(_ other: String) -> Bool {
+    let (left, right) = (unicodeScalars, other.unicodeScalars)
+    return left.count == right.count
+      && zip(left, right).allSatisfy {
+        $0 == $1 || $0.properties.lowercaseMapping == $1.properties.lowercaseMapping
+          || $0.properties.uppercaseMapping == $1.properties.uppercaseMapping
+      }
   }
 }
 

@@ -43,7 +43,7 @@ struct StubAdmin {
     case (_, "requests", _): return try requests(target, Array(parts.dropFirst()), json)
     case ("POST", "near-misses", "request"): return try nearMisses(ofRequest: json())
     case ("POST", "near-misses", "request-pattern"): return try nearMisses(ofPattern: json())
-    case (_, "scenarios", _): return try scenarios(target, Array(parts.dropFirst()), json)
+    case (_, "scenarios", _): return try scenarios(target, Array(parts.dropFirst()), hasBody: !body.isEmpty, json)
     case ("GET", "settings", nil): return settings()
     case ("POST", "settings", _), ("PUT", "settings", _): return try change(settings: json())
     case ("POST", "reset", nil):
@@ -117,7 +117,7 @@ struct StubAdmin {
       var members = (try json().object ?? []).filter { !["id", "uuid"].contains($0.key) }
       members.append(.init("id", .string(id)))
       let mapping = try read(.object(members))
-      try stubs.add(mapping)
+      try stubs.add(mapping, keepsPlace: true)
       return Self.document(mapping.source)
     case ("DELETE", let id?, 1):
       return stubs.state.withLock { $0.store.remove(id) } ? Self.json([:]) : Response(status: 404)
@@ -339,7 +339,7 @@ struct StubAdmin {
   // MARK: Scenarios, settings, files
 
   private func scenarios(
-    _ request: StubRequest, _ parts: [String], _ json: () throws(CodedError) -> JSON
+    _ request: StubRequest, _ parts: [String], hasBody: Bool, _ json: () throws(CodedError) -> JSON
   ) throws -> Response {
     switch (request.method, parts.first, parts.count) {
     case ("GET", nil, 0):
@@ -360,9 +360,15 @@ struct StubAdmin {
       return Self.json([:])
     case ("PUT", let name?, 2) where parts[1] == "state":
       guard let known = stubs.state.withLock({ $0.store.scenarios.first(where: { $0.name == name }) }) else {
-        return Self.errors(404, CodedError(.usage, "there is no scenario '\(name)'"))
+        return Self.json(
+          [
+            "errors": .array([
+              .object([.init("code", .int(404)), .init("title", .string("Scenario \(name) does not exist"))])
+            ])
+          ], status: 404)
       }
-      let state = try Members(json()).string("state")
+      // Without a body the scenario returns to its first state.
+      let state = hasBody ? try Members(json()).string("state") : nil
       if let state, !known.possibleStates.contains(state) {
         let near = alternatives(state, known.possibleStates)
         throw CodedError(.usage, "the scenario '\(name)' has no state '\(state)'\(near)")

@@ -94,10 +94,11 @@ extension Environment {
     }
     try endpointAccess.check(request, at: mainPort)
     let body = try await request.body.collect(upTo: StubServer.bodyLimit)
-    let (host, port) = request.headers["Host"].flatMap { Origin.split(authority: $0) } ?? ("127.0.0.1", nil)
+    let (host, port) =
+      request.headers["Host"].flatMap { Origin.split(authority: $0) } ?? ("127.0.0.1", Int(mainPort))
     let stubRequest = StubRequest(
       method: request.method, target: request.target, headers: request.headers, body: body, scheme: "http", host: host,
-      port: port ?? Int(mainPort), upstream: nil)
+      port: port ?? 80, upstream: nil)
     state.withLock { $0.requests += 1 }
     if let response = try await stubResponse(to: stubRequest) { return response }
     // Without stubs the first segment of the path was probably meant to name an upstream.
@@ -114,7 +115,8 @@ extension Environment {
     guard request.method == "GET", let folder = stubs.folder else { return nil }
     let path = (request.path.removingPercentEncoding ?? request.path).split(separator: "/").joined(separator: "/")
     let names = folder.fileNames
-    guard let name = [path, path.isEmpty ? "index.html" : "\(path)/index.html"].first(where: names.contains) else {
+    let file = request.path.hasSuffix("/") ? "" : path
+    guard let name = [file, path.isEmpty ? "index.html" : "\(path)/index.html"].first(where: names.contains) else {
       return nil
     }
     let body = try folder.file(name)
@@ -213,12 +215,29 @@ struct StubAnswer {
         body = content
       }
     }
-    if let dribble = template.dribble, !body.isEmpty {
+    if !template.reason.isEmpty, request.method != "HEAD", body.count <= Self.rawLimit {
+      response.fault = .close(after: Self.raw(response, reason: template.reason, body))
+      response.body = .bytes(body)
+    } else if let dribble = template.dribble, !body.isEmpty {
       response.body = .stream(dribbled(body, dribble), length: nil)
     } else {
       response.body = .bytes(body)
     }
     return response
+  }
+
+  /// The maximum size of a body that is sent with a reason phrase of its own: what surely fits into a socket's buffer.
+  private static let rawLimit = 64 << 10
+
+  /// A whole response with its own reason phrase, which libmicrohttpd cannot send. It ends the connection.
+  private static func raw(_ response: Response, reason: String, _ body: [UInt8]) -> [UInt8] {
+    let line = String(reason.map { $0.isNewline ? " " : $0 })
+    var head = "HTTP/1.1 \(response.status) \(line)\r\n"
+    for field in response.headers.fields where !["content-length", "connection"].contains(field.name.lowercased()) {
+      head += "\(field.name): \(field.value)\r\n"
+    }
+    head += "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
+    return Array(head.utf8) + body
   }
 
   /// Sends a body in parts, each after its share of the time.

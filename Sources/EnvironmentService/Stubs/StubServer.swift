@@ -107,8 +107,8 @@ final class StubServer: Sendable {
     }
   }
 
-  func add(_ mapping: StubMapping) throws(CodedError) {
-    try state.withLock { (state) throws(CodedError) in try state.store.add(mapping) }
+  func add(_ mapping: StubMapping, keepsPlace: Bool = false) throws(CodedError) {
+    try state.withLock { (state) throws(CodedError) in try state.store.add(mapping, keepsPlace: keepsPlace) }
     active.store(true, ordering: .releasing)
   }
 
@@ -142,9 +142,15 @@ final class StubServer: Sendable {
   ///
   /// - Returns: nil without stubs.
   func nearest(to request: StubRequest, _ context: MatchContext) -> [Report.NearestStub]? {
-    let nearest = state.withLock { $0.store.nearest(request, context) }
-    return nearest.isEmpty
-      ? nil : nearest.map { .init(stub: $0.mapping.label, differences: $0.mapping.request.differences(request, context)) }
+    let nearest = state.withLock { state in
+      state.store.nearest(request, context).map { ($0.mapping, state.store.obstacle($0.mapping)) }
+    }
+    guard !nearest.isEmpty else { return nil }
+    return nearest.map { mapping, obstacle in
+      .init(
+        stub: mapping.label,
+        differences: mapping.request.differences(request, context) + [obstacle].compactMap(\.self))
+    }
   }
 
   /// A way to draw random values for one response.
