@@ -198,7 +198,7 @@ let package = Package(
       name: "EnvironmentServiceTests",
       dependencies: [
         "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
-        "Diorama", "FollowingApp", "Cassettes", "Transforms", "HTTPServer", "HTTPClient", "HTTPMessages",
+        "Diorama", "FollowingApp", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient", "HTTPMessages",
         "LaunchContract",
       ]),
     .testTarget(
@@ -208,6 +208,10 @@ let package = Package(
         "EnvironmentConfiguration", "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer",
         "Clinic", "ClinicBackend", "DioramaCommand",
       ]),
+    .testTarget(
+      name: "StubsTests",
+      dependencies: ["Basics", "Stubs", "Cassettes", "HTTPMessages", "TestSupport"],
+      exclude: ["Fixtures"]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [

@@ -225,7 +225,15 @@ package enum MappingReader {
       return .matchesJSONPath(try members.at(name) { () throws(CodedError) in try JSONPathQuery(path) }, sub)
     case "matchesJsonSchema":
       let json = try document(members, name)
-      let version = try members.string("schemaVersion")
+      var version = JSONSchema.Version.v202012
+      if let text = try members.string("schemaVersion") {
+        let known = JSONSchema.Version.allCases.map(\.rawValue)
+        guard let given = JSONSchema.Version(rawValue: text) else {
+          throw members.error(
+            "schemaVersion", "'\(text)' is not valid; choose \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")")
+        }
+        version = given
+      }
       return .matchesJSONSchema(
         try members.at(name) { () throws(CodedError) in try JSONSchema(json, version: version) })
     case "equalToXml":

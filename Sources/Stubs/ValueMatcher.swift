@@ -63,7 +63,7 @@ package indirect enum ValueMatcher: Sendable {
     case .matchesJSONPath(let query, let matcher):
       guard let json = value.json else { return false }
       return try Self.matches(query, matcher, in: json, context)
-    case .matchesJSONSchema(let schema): return try schema.accepts(value, context)
+    case .matchesJSONSchema(let schema): return try schema.matches(value.text)
     case .equalToXML(let equality):
       return equality.matches(value.bytes)
     case .matchesXPath(let path, let namespaces, let matcher):

@@ -98,7 +98,11 @@ struct StubAdmin {
       guard let folder = stubs.folder else {
         throw CodedError(.usage, "there is no folder to save to; name one with --stubs DIR or --root-dir DIR")
       }
-      for mapping in stubs.state.withLock({ $0.store.mappings }) { try folder.save(mapping) }
+      for mapping in stubs.state.withLock({ $0.store.mappings }) {
+        let saved = mapping.saved
+        try folder.save(saved)
+        try stubs.add(saved, keepsPlace: true)
+      }
       return Response(status: 200)
     case ("POST", "import", 1): return try importMappings(json())
     case ("POST", "find-by-metadata", 1):
@@ -136,7 +140,7 @@ struct StubAdmin {
     // The first of the list is to be matched first.
     for mapping in mappings.reversed() {
       if keepsKnown, stubs.state.withLock({ $0.store[mapping.id] != nil }) { continue }
-      try stubs.add(mapping)
+      try stubs.add(mapping, keepsPlace: true)
     }
     if options?["deleteAllNotInImport"] == .bool(true) {
       let ids = Set(mappings.map(\.id))
@@ -290,7 +294,8 @@ struct StubAdmin {
         .init(
           item.name,
           .object([
-            .init("key", .string(item.name)), .init("values", .array(request.queryValues(item.name).map { .string($0) })),
+            .init("key", .string(item.name)),
+            .init("values", .array(request.queryValues(item.name).map { .string($0) })),
           ])))
     }
     return .object([
@@ -304,7 +309,9 @@ struct StubAdmin {
       .init("body", .string(String(decoding: request.body, as: UTF8.self))), .init("protocol", .string("HTTP/1.1")),
       .init("scheme", .string(request.scheme)),
       .init("host", .string(request.host)), .init("port", .int(request.port)),
-      .init("loggedDateString", .string(RFC3339.format(entry.time))),
+      .init(
+        "loggedDateString",
+        .string(RFC3339.format(Date(timeIntervalSince1970: entry.time.timeIntervalSince1970.rounded(.down))))),
       .init("queryParams", .object(query)),
     ])
   }
@@ -313,15 +320,14 @@ struct StubAdmin {
   private func event(_ entry: RequestLog.Entry) -> JSON {
     let mapping = entry.stub.flatMap { id in stubs.state.withLock { $0.store[id] } }
     var response: [JSON.Member] = [.init("status", .int(entry.status))]
-    if let sent = entry.response {
-      response += [
-        .init(
-          "headers",
-          .object(sent.headers.fields.map { .init($0.name, .string($0.value)) })),
-        .init("bodyAsBase64", .string(Data(sent.body).base64EncodedString())),
-        .init("body", .string(String(decoding: sent.body, as: UTF8.self))),
-      ]
+    let sent = entry.response ?? RequestLog.Response(headers: [:], body: [])
+    if !sent.headers.fields.isEmpty {
+      response.append(.init("headers", .object(sent.headers.fields.map { .init($0.name, .string($0.value)) })))
     }
+    response += [
+      .init("bodyAsBase64", .string(Data(sent.body).base64EncodedString())),
+      .init("body", .string(String(decoding: sent.body, as: UTF8.self))),
+    ]
     var members: [JSON.Member] = [
       .init("id", .string(stubs.id(ofRequest: entry.number))), .init("request", logged(entry)),
       .init(
@@ -332,7 +338,19 @@ struct StubAdmin {
         .object(
           ["addedDelay", "processTime", "responseSendTime", "serveTime", "totalTime"].map { .init($0, .int(0)) })),
     ]
-    if let mapping { members.append(.init("stubMapping", mapping.source)) }
+    if let mapping {
+      members.append(.init("stubMapping", mapping.source))
+    } else {
+      // Clients expect one.
+      let id = JSON.string(stubs.id(ofRequest: -entry.number))
+      members.append(
+        .init(
+          "stubMapping",
+          .object([
+            .init("id", id), .init("request", .object(["method": .string("ANY")])),
+            .init("response", .object(["status": .int(entry.status)])), .init("uuid", id),
+          ])))
+    }
     return .object(members)
   }
 
@@ -483,5 +501,16 @@ extension StubResponse.DelayDistribution {
           .init("type", .string("lognormal")), .init("median", .double(median)), .init("sigma", .double(sigma)),
         ] + (most.map { [.init("maxValue", .double($0))] } ?? []))
     }
+  }
+}
+
+extension StubMapping {
+  /// The mapping with the mark of one that is saved as a file.
+  fileprivate var saved: StubMapping {
+    var mapping = self
+    mapping.isPersistent = true
+    let members = (source.object ?? []).filter { $0.key != "persistent" }
+    mapping.source = .object(members + [.init("persistent", .bool(true))])
+    return mapping
   }
 }

@@ -5,6 +5,8 @@ import Foundation
 struct DateTimeFormat: Sendable {
   private indirect enum Token {
     case literal(String)
+    /// `T` or `t`.
+    case timeMark
     /// A letter and how often it is repeated.
     case field(Character, Int)
     /// A fraction of any length after a dot.
@@ -67,7 +69,9 @@ struct DateTimeFormat: Sendable {
         tokens.append(.literal(literal))
       case "[":
         depth += 1
-        guard depth <= 16 else { throw CodedError(.broken, "the date format '\(text.prefix(80))' is nested too deeply") }
+        guard depth <= 16 else {
+          throw CodedError(.broken, "the date format '\(text.prefix(80))' is nested too deeply")
+        }
         tokens.append(.optional(try self.tokens(&rest, of: text, &depth)))
       case "]":
         guard isInside else { throw CodedError(.broken, "the date format '\(text.prefix(80))' has a ']' without '['") }
@@ -98,13 +102,13 @@ struct DateTimeFormat: Sendable {
   private static let usual: [DateTimeFormat] = {
     let date: [Token] = [.field("u", 4), .literal("-"), .field("M", 2), .literal("-"), .field("d", 2)]
     let seconds: Token = .optional([.literal(":"), .field("s", 2), .optional([.fraction])])
-    let time: [Token] = [.literal("T"), .field("H", 2), .literal(":"), .field("m", 2), seconds]
+    let time: [Token] = [.timeMark, .field("H", 2), .literal(":"), .field("m", 2), seconds]
     let region: Token = .optional([.literal("["), .field("V", 2), .literal("]")])
     let clock: [Token] = [.field("H", 2), .literal(":"), .field("m", 2), .literal(":"), .field("s", 2)]
     let weekday: [Token] = [.field("E", 3), .literal(" ")]
     func words(_ text: String) -> [Token] { [.literal(text)] }
     let formats: [[Token]] = [
-      date + time + [.field("X", 3), region],
+      date + time + [.field("X", 0), region],
       // HTTP dates: RFC 1123, RFC 1036 and asctime. The last has no zone in its text.
       [.optional([.field("E", 3), .literal(", ")]), .field("d", 1), .literal(" "), .field("M", 3), .literal(" ")]
         + [.field("u", 4), .literal(" "), .field("H", 2), .literal(":"), .field("m", 2)]
@@ -200,8 +204,10 @@ struct DateTimeFormat: Sendable {
     for (index, token) in zip(tokens.indices, tokens) {
       switch token {
       case .literal(let text):
-        guard rest.hasPrefix(text) || text == "T" && rest.hasPrefix("t") else { return false }
+        guard rest.hasPrefix(text) else { return false }
         rest = rest.dropFirst(text.count)
+      case .timeMark:
+        guard let mark = rest.popFirst(), mark == "T" || mark == "t" else { return false }
       case .optional(let inner):
         var (innerRest, innerFields) = (rest, fields)
         if read(inner[...], &innerRest, &innerFields) { (rest, fields) = (innerRest, innerFields) }
@@ -224,11 +230,15 @@ struct DateTimeFormat: Sendable {
   ) -> Bool {
     switch letter {
     case "M" where count > 2, "L" where count > 2:
-      guard let index = word(count == 3 ? months.map { $0.prefix(3) } : months.map { $0[...] }, &rest) else { return false }
+      guard let index = word(count == 3 ? months.map { $0.prefix(3) } : months.map { $0[...] }, &rest) else {
+        return false
+      }
       fields.month = index + 1
       return true
     case "E":
-      guard let index = word(count < 4 ? weekdays.map { $0.prefix(3) } : weekdays.map { $0[...] }, &rest) else { return false }
+      guard let index = word(count < 4 ? weekdays.map { $0.prefix(3) } : weekdays.map { $0[...] }, &rest) else {
+        return false
+      }
       fields.weekday = index
       return true
     case "a":
@@ -276,7 +286,8 @@ struct DateTimeFormat: Sendable {
 
   /// Reads a zone: `Z`, an offset, `GMT`, `UTC`, an abbreviation or a name such as `Europe/London`.
   private static func zone(_ letter: Character, _ count: Int, _ rest: inout Substring) -> DateTimeValue.Zone? {
-    // The formats of HTTP use O: -1 for UTC without any text, 0 for GMT or an offset.
+    // ISO 8601 uses X with 0, in which case does not matter. HTTP uses O: with -1 for UTC without any text, with 0 for GMT or
+    // an offset.
     if letter == "O", count < 0 { return .offset(0) }
     let name = rest.prefix { $0.isLetter || $0.isNumber || "/_+-:".contains($0) }
     if let first = name.first, first == "+" || first == "-" {
@@ -287,12 +298,12 @@ struct DateTimeFormat: Sendable {
       else { return nil }
       // Only a colon, or none, as the letters say.
       let hasColon = match.0.contains(":")
-      let wantsColon = "Xx".contains(letter) && count >= 3 && count != 4 || letter == "Z" && count == 5
-      if "XxZ".contains(letter), match.2 != nil, hasColon != wantsColon { return nil }
+      let wantsColon = "Xx".contains(letter) && ![1, 2, 4].contains(count) || letter == "Z" && count == 5
+      if "XxZ".contains(letter), match.2 == nil ? letter == "Z" || count > 1 : hasColon != wantsColon { return nil }
       rest = rest[match.range.upperBound...]
       return .offset((first == "-" ? -1 : 1) * (hours * 3_600 + minutes * 60 + seconds))
     }
-    if name.hasPrefix("Z") || name.hasPrefix("z"), name.count == 1 {
+    if name == "Z" || name == "z" && count == 0 {
       guard letter != "x", letter != "Z" || count == 5 else { return nil }
       rest = rest.dropFirst()
       return .offset(0)

@@ -116,14 +116,15 @@ package struct DateTimePattern: Sendable {
     return truncation
   }
 
-  /// Whether a text is a date-time that the pattern matches.
+  /// Compares a text with the expected date-time.
   ///
   /// - Parameters:
   ///   - actual: the text.
   ///   - now: the current time.
   ///   - timeZone: the zone of date-times without one.
+  /// - Returns: whether the text is a date-time, and the comparison holds.
   package func matches(_ actual: String, now: Date, timeZone: TimeZone) -> Bool {
-    guard let (expected, actual) = values(actual, now, timeZone) else { return false }
+    guard let (expected, actual, _) = values(actual, now, timeZone) else { return false }
     switch comparison {
     case .before: return actual < expected
     case .after: return actual > expected
@@ -132,20 +133,33 @@ package struct DateTimePattern: Sendable {
   }
 
   /// How far a text is from the expected date-time: the years between them divided by 100; 1 if it is no date-time.
+  ///
+  /// As in WireMock, it is also 1 if only the expected one has a zone.
   package func distance(to actual: String, now: Date, timeZone: TimeZone) -> Double {
-    guard let (expected, actual) = values(actual, now, timeZone) else { return 1 }
-    let years = abs(expected.seconds - actual.seconds) / 31_556_952
+    guard let (expected, actual, isComparable) = values(actual, now, timeZone), isComparable else { return 1 }
+    let (first, last) = expected < actual ? (expected, actual) : (actual, expected)
+    let (start, end) = (DateTimeValue(local: first, nil), DateTimeValue(local: last, nil))
+    var years = end.day.year - start.day.year
+    var anniversary = start
+    anniversary.add(years, .years)
+    if end.local < anniversary.local { years -= 1 }
     return min(1, Double(years) / 100)
   }
 
-  /// The values to compare: instants, or local date-times if the expected value has no zone.
-  private func values(_ text: String, _ now: Date, _ timeZone: TimeZone) -> (DateTimeValue.Point, DateTimeValue.Point)? {
+  /// The values to compare: instants, or local date-times if the expected value has no zone; and whether the actual value has
+  /// a zone if the expected one has.
+  private func values(
+    _ text: String, _ now: Date, _ timeZone: TimeZone
+  ) -> (DateTimeValue.Point, DateTimeValue.Point, Bool)? {
     guard var actual = actualFormat.map({ $0.value(text) }) ?? DateTimeFormat.usual(text) else { return nil }
-    if let truncateActual, actual.zone != nil { actual.truncate(truncateActual) }
     guard let expected = expected(now, timeZone) else { return nil }
-    if expected.zone == nil { return (expected.local, actual.local) }
-    if actual.zone == nil { actual.zone = .region(timeZone) }
-    return (expected.instant, actual.instant)
+    // WireMock does not truncate local date-times, and reads them from any text in a given format.
+    let isLocal = actual.zone == nil || expected.zone == nil && actualFormat != nil
+    if let truncateActual, !isLocal { actual.truncate(truncateActual) }
+    if expected.zone == nil { return (expected.local, actual.local, true) }
+    let isZoned = actual.zone != nil
+    if !isZoned { actual.zone = .region(timeZone) }
+    return (expected.instant, actual.instant, isZoned)
   }
 
   private func expected(_ now: Date, _ timeZone: TimeZone) -> DateTimeValue? {
@@ -216,13 +230,14 @@ struct DateTimeValue: Sendable {
     }
   }
 
-  private var day: (year: Int, month: Int, day: Int) {
-    RFC3339.civil(daysSince1970: (Double(local.seconds) / 86_400).rounded(.down).asInt)
+  fileprivate var day: (year: Int, month: Int, day: Int) {
+    RFC3339.civil(daysSince1970: (local.seconds - (local.seconds % 86_400 + 86_400) % 86_400) / 86_400)
   }
 
   private mutating func move(toYear year: Int, month: Int, day: Int, keepsTime: Bool) {
     let index = year * 12 + month - 1
-    let (year, month) = (Int((Double(index) / 12).rounded(.down)), (index % 12 + 12) % 12 + 1)
+    let month = (index % 12 + 12) % 12 + 1
+    let year = (index - month + 1) / 12
     let time = ((local.seconds % 86_400) + 86_400) % 86_400
     let day = min(day, RFC3339.daysIn(month: month, year: year))
     local.seconds = RFC3339.daysSince1970(year: year, month: month, day: day) * 86_400 + (keepsTime ? time : 0)
@@ -257,8 +272,4 @@ struct DateTimeValue: Sendable {
     case .lastDayOfYear: move(toYear: year, month: 12, day: 31, keepsTime: false)
     }
   }
-}
-
-extension Double {
-  fileprivate var asInt: Int { Int(self) }
 }

@@ -45,22 +45,25 @@ package struct JSONEquality: Sendable {
   package func distance(to actual: JSON) throws(CodedError) -> Double {
     var comparison = comparison
     let count = try comparison.differences(expected, actual, stopsAtFirst: false)
-    return min(1, Double(count) / Double(max(1, expected.size, Self.size(actual))))
+    return min(1, Double(count) / Double(max(1, Self.size(expected.json), Self.size(actual))))
   }
 
   private var comparison: Comparison {
     Comparison(ignoreArrayOrder: ignoreArrayOrder, ignoreExtraElements: ignoreExtraElements)
   }
 
+  /// What a value weighs if it differs: like its size, but null members of objects do not count.
+  fileprivate static func weight(_ value: JSON) -> Int { max(1, size(value, countsNull: false)) }
+
   /// WireMock's size of a value: one, and for each child one and, if it has children itself, its size.
-  fileprivate static func size(_ value: JSON) -> Int {
-    var size = value == .null ? 0 : 1
+  private static func size(_ value: JSON, countsNull: Bool = true) -> Int {
+    var size = 1
     var open = [value]
     while let value = open.popLast() {
       let children: [JSON]
       switch value {
       case .array(let elements): children = elements
-      case .object(let members): children = members.map(\.value)
+      case .object(let members): children = members.map(\.value).filter { countsNull || $0 != .null }
       default: continue
       }
       for child in children {
@@ -78,7 +81,7 @@ package struct JSONEquality: Sendable {
   fileprivate struct Expected: Sendable {
     enum Rule: Sendable {
       case ignore, ignoreElement, anyNumber, anyBoolean, anyString
-      case regex(QueryPattern)
+      case regex(TextPattern)
       case scalar
       case array([Expected])
       /// Sorted by name.
@@ -87,7 +90,7 @@ package struct JSONEquality: Sendable {
 
     let json: JSON
     let rule: Rule
-    let size: Int
+    let weight: Int
     /// Whether it has no placeholders.
     let isLiteral: Bool
 
@@ -96,7 +99,7 @@ package struct JSONEquality: Sendable {
         throw CodedError(.broken, "the expected JSON is nested more than \(JSONEquality.maximumDepth) deep")
       }
       self.json = json
-      size = JSONEquality.size(json)
+      weight = JSONEquality.weight(json)
       switch json {
       case .string(let text):
         rule = try Self.rule(text)
@@ -126,7 +129,7 @@ package struct JSONEquality: Sendable {
       let name = text[..<end].dropFirst(12)
       let rest = text[end...].dropFirst()
       switch name {
-      case "regex" where !rest.contains(where: \.isNewline): return .regex(try QueryPattern(String(rest)))
+      case "regex" where !rest.contains(where: \.isNewline): return .regex(try TextPattern(String(rest)))
       case "ignore" where rest.isEmpty: return .ignore
       case "ignore-element" where rest.isEmpty && text.hasPrefix("$"): return .ignoreElement
       case "any-number" where rest.isEmpty: return .anyNumber
@@ -166,7 +169,8 @@ package struct JSONEquality: Sendable {
     mutating func differences(_ expected: Expected, _ actual: JSON, stopsAtFirst: Bool) throws(CodedError) -> Int {
       try spend()
       switch (expected.rule, actual) {
-      case (.ignore, _), (.ignoreElement, _), (.anyNumber, .number), (.anyBoolean, .bool), (.anyString, .string): return 0
+      case (.ignore, _), (.ignoreElement, _), (.anyNumber, .number), (.anyBoolean, .bool), (.anyString, .string):
+        return 0
       case (.regex(let pattern), .string(let text)):
         let budget = budget ?? PatternBudget()
         self.budget = budget
@@ -178,7 +182,7 @@ package struct JSONEquality: Sendable {
           ? try unordered(elements, others, stopsAtFirst) : try ordered(elements, others, stopsAtFirst)
       case (.scalar, .null), (.scalar, .bool), (.scalar, .number), (.scalar, .string):
         return CanonicalJSON.areSame(expected.json, actual) ? 0 : 1
-      default: return max(1, expected.size, JSONEquality.size(actual))
+      default: return max(expected.weight, JSONEquality.weight(actual))
       }
     }
 
@@ -199,7 +203,7 @@ package struct JSONEquality: Sendable {
           count += Self.weight(missing: members[left].value)
           left += 1
         } else {
-          if !ignoreExtraElements { count += max(1, JSONEquality.size(others[right].value)) }
+          if !ignoreExtraElements { count += JSONEquality.weight(others[right].value) }
           right += 1
         }
       }
@@ -208,15 +212,15 @@ package struct JSONEquality: Sendable {
 
     /// A missing member may be ignored.
     private static func weight(missing expected: Expected) -> Int {
-      if case .ignoreElement = expected.rule { 0 } else { max(1, expected.size) }
+      if case .ignoreElement = expected.rule { 0 } else { expected.weight }
     }
 
     private mutating func ordered(
       _ elements: [Expected], _ others: [JSON], _ stopsAtFirst: Bool
     ) throws(CodedError) -> Int {
       let common = min(elements.count, others.count)
-      var count = elements[common...].reduce(0) { $0 + max(1, $1.size) }
-      if !ignoreExtraElements { count += others[common...].reduce(0) { $0 + max(1, JSONEquality.size($1)) } }
+      var count = elements[common...].reduce(0) { $0 + $1.weight }
+      if !ignoreExtraElements { count += others[common...].reduce(0) { $0 + JSONEquality.weight($1) } }
       for index in 0..<common {
         if stopsAtFirst, count > 0 { break }
         count += try differences(elements[index], others[index], stopsAtFirst: stopsAtFirst)
@@ -227,19 +231,23 @@ package struct JSONEquality: Sendable {
     private mutating func unordered(
       _ elements: [Expected], _ others: [JSON], _ stopsAtFirst: Bool
     ) throws(CodedError) -> Int {
-      if stopsAtFirst, elements.count > others.count || !ignoreExtraElements && elements.count < others.count { return 1 }
+      if stopsAtFirst, elements.count > others.count || !ignoreExtraElements && elements.count < others.count {
+        return 1
+      }
       // Pairs of identical values first: whatever else could be paired with one could also be paired with the other.
       var places: [JSON: [Int]] = [:]
       for (index, other) in others.enumerated().reversed() { places[other, default: []].append(index) }
       var missing: [Expected] = []
-      for element in elements where !element.isLiteral || places[element.json]?.popLast() == nil { missing.append(element) }
+      for element in elements where !element.isLiteral || places[element.json]?.popLast() == nil {
+        missing.append(element)
+      }
       let extra = places.values.flatMap(\.self).sorted().map { others[$0] }
       let (unpaired, unused) = try unpaired(missing, extra)
       if elements.count == others.count, unpaired.count == 1, unused.count == 1 {
         return try differences(unpaired[0], unused[0], stopsAtFirst: stopsAtFirst)
       }
-      let count = unpaired.reduce(0) { $0 + max(1, $1.size) }
-      return ignoreExtraElements ? count : count + unused.reduce(0) { $0 + max(1, JSONEquality.size($1)) }
+      let count = unpaired.reduce(0) { $0 + $1.weight }
+      return ignoreExtraElements ? count : count + unused.reduce(0) { $0 + JSONEquality.weight($1) }
     }
 
     /// What is left after pairing as many elements as possible (Kuhn's algorithm for bipartite matching).

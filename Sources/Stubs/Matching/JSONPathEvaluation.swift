@@ -17,7 +17,7 @@ struct JSONPathEvaluation {
   private var hasFailed = false
   private var budget: PatternBudget?
   /// Patterns from the document, with whether each has to match the whole text.
-  private var patterns: [String: QueryPattern?] = [:]
+  private var patterns: [String: TextPattern?] = [:]
 
   init(_ root: JSON, _ dialect: Query.Dialect, _ description: String) {
     self.root = root
@@ -42,10 +42,8 @@ struct JSONPathEvaluation {
     return path.isDefinite ? nodes.last : .array(nodes)
   }
 
-  /// The selected values.
-  ///
-  /// - Parameter isStrict: whether every property has to exist, as in Jayway's tests of existence.
-  /// - Returns: nil if the path is definite, or begins so, and that part selects nothing.
+  /// The selected values; nil if the path is definite, or begins so, and that part selects nothing. If strict, every property
+  /// has to exist, as in Jayway's tests of existence.
   mutating func nodes(
     _ path: Query.Path, from current: JSON, isStrict: Bool = false
   ) throws(CodedError) -> [JSON]? {
@@ -368,13 +366,13 @@ struct JSONPathEvaluation {
   private mutating func matches(_ text: String, _ source: String, isWhole: Bool) throws(CodedError) -> Bool {
     let key = (isWhole ? "w" : "p") + source
     if patterns.count > Self.maximumPatterns { patterns = [:] }
-    let pattern = patterns[key] ?? IRegexp.translated(source).flatMap { try? QueryPattern($0, isWhole: isWhole) }
+    let pattern = patterns[key] ?? IRegexp.translated(source).flatMap { try? TextPattern($0, isWhole: isWhole) }
     patterns[key] = .some(pattern)
     guard let pattern else { return false }
     return try matches(text, pattern)
   }
 
-  private mutating func matches(_ text: String, _ pattern: QueryPattern) throws(CodedError) -> Bool {
+  private mutating func matches(_ text: String, _ pattern: TextPattern) throws(CodedError) -> Bool {
     try spend(1 + text.utf8.count / 8)
     let budget = budget ?? PatternBudget()
     self.budget = budget
@@ -433,63 +431,4 @@ struct JSONPathEvaluation {
 extension [JSON.Member] {
   /// The value of the last member with a name, which is the one that Java's parsers keep.
   func last(named name: String) -> JSON? { last { $0.key.hasSameBytes(as: name) }?.value }
-}
-
-/// A regular expression that has to match a whole text, as Java's `matches` does.
-struct QueryPattern: Sendable {
-  private let pattern: Pattern
-  private let matchesEmptyText: Bool
-
-  /// - Parameters:
-  ///   - text: the expression.
-  ///   - flags: any of `imsx`.
-  ///   - isWhole: false to find a match anywhere in a text.
-  init(_ text: String, flags: String = "", isWhole: Bool = true) throws(CodedError) {
-    // On its own first, so that `a)|(b` is an error.
-    _ = try Pattern(text)
-    let prefix = flags.isEmpty ? "" : "(?\(flags))"
-    // The line break ends a comment in an expression with the flag x.
-    pattern = try Pattern(isWhole ? "\(prefix)\\A(?:\(text)\(flags.contains("x") ? "\n" : ""))\\z" : prefix + text)
-    matchesEmptyText = pattern.matchesEmptyText
-  }
-
-  func matches(_ text: String, _ budget: PatternBudget) throws(CodedError) -> Bool {
-    if matchesEmptyText, text.isEmpty { return true }
-    do {
-      if try !pattern.matches(in: Array(text.utf8), budget).isEmpty { return true }
-    } catch { throw CodedError(.broken, "\(error)") }
-    return false
-  }
-}
-
-/// Interoperable regular expressions (RFC 9485), the ones of `match` and `search`.
-enum IRegexp {
-  /// The expression for PCRE2, in which a dot matches anything but CR and LF; nil if it has other constructs.
-  static func translated(_ text: String) -> String? {
-    var output = "".unicodeScalars
-    var rest = text.unicodeScalars[...]
-    var isInSet = false
-    while let next = rest.popFirst() {
-      switch next {
-      case "\\":
-        guard let escaped = rest.popFirst(), "pPnrt()*+-.?[\\]^{|}$".unicodeScalars.contains(escaped) else { return nil }
-        output.append(contentsOf: [next, escaped])
-      case "." where !isInSet: output.append(contentsOf: "[^\\n\\r]".unicodeScalars)
-      case "[" where isInSet: return nil
-      case "[", "]":
-        isInSet = next == "["
-        output.append(next)
-        if isInSet, rest.first == "^" { output.append(rest.removeFirst()) }
-      case "(" where !isInSet:
-        guard rest.first != "?", rest.first != "*" else { return nil }
-        output.append(next)
-      case "?", "*", "+", "}":
-        output.append(next)
-        // No lazy or possessive repetitions.
-        if !isInSet, let after = rest.first, "?+*".unicodeScalars.contains(after) { return nil }
-      default: output.append(next)
-      }
-    }
-    return isInSet ? nil : String(output)
-  }
 }

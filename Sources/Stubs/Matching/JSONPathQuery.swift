@@ -76,7 +76,9 @@ extension JSONPathQuery {
 
     /// Whether it is a singular query of RFC 9535, which can be compared.
     var isSingular: Bool {
-      segments.allSatisfy { if case .child(let selectors) = $0 { selectors.count == 1 && $0.isDefinite } else { false } }
+      segments.allSatisfy {
+        if case .child(let selectors) = $0 { selectors.count == 1 && $0.isDefinite } else { false }
+      }
     }
   }
 
@@ -150,7 +152,7 @@ extension JSONPathQuery {
     case path(Path)
     case call(Function, [Operand])
     /// A regular expression that has to match the whole text.
-    case pattern(QueryPattern)
+    case pattern(TextPattern)
   }
 
   /// The functions of RFC 9535, 2.4.
@@ -228,7 +230,9 @@ private struct JSONPathQueryReader {
         position = before
         return segments
       }
-      guard segments.count <= Self.maximumSegments else { throw failure("it has more than \(Self.maximumSegments) steps") }
+      guard segments.count <= Self.maximumSegments else {
+        throw failure("it has more than \(Self.maximumSegments) steps")
+      }
     }
   }
 
@@ -583,14 +587,23 @@ private struct JSONPathQueryReader {
       guard skip(close) else { throw failure("'\(close)' is missing after a list") }
       return isObject ? .object(members) : .array(elements)
     default:
+      // Jayway takes words without quotes for texts.
       let start = position
-      guard case .literal(let value) = try word() else { throw failure("a list contains values only", at: start) }
-      return value
+      while let next = peek(), !",:]}".unicodeScalars.contains(next) { position += 1 }
+      var word = scalars[start..<position]
+      while word.last == " " { word.removeLast() }
+      switch Self.string(word) {
+      case "": throw failure("a value is missing in a list")
+      case "true": return .bool(true)
+      case "false": return .bool(false)
+      case "null": return .null
+      case let text: return .string(text)
+      }
     }
   }
 
   /// Parses `/regex/flags`.
-  private mutating func pattern() throws(CodedError) -> QueryPattern {
+  private mutating func pattern() throws(CodedError) -> TextPattern {
     position += 1
     let start = position
     while let next = peek(), next != "/" { position += next == "\\" ? 2 : 1 }
@@ -603,7 +616,7 @@ private struct JSONPathQueryReader {
       if "imsx".unicodeScalars.contains(next) { flags.unicodeScalars.append(next) }
       position += 1
     }
-    do { return try QueryPattern(body, flags: flags) } catch { throw failure(error.problem, at: start) }
+    do { return try TextPattern(body, flags: flags) } catch { throw failure(error.problem, at: start) }
   }
 
   private mutating func quoted() throws(CodedError) -> String {
@@ -614,7 +627,9 @@ private struct JSONPathQueryReader {
     while let scalar = peek() {
       position += 1
       if scalar == quote { return String(name) }
-      guard isLenient || scalar.value >= 0x20 else { throw failure("a control character must be escaped", at: position - 1) }
+      guard isLenient || scalar.value >= 0x20 else {
+        throw failure("a control character must be escaped", at: position - 1)
+      }
       name.append(scalar == "\\" ? try escaped(quote) : scalar)
     }
     throw failure("a closing quote is missing", at: start)

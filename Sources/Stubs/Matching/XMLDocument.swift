@@ -45,12 +45,12 @@ package final class XMLDocument {
       xmlCtxtReadMemory(
         context, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), nil, nil, Int32(options))
     }
-    guard let parsed else {
-      let declaresEntities = context.pointee._private != nil
-      throw CodedError(
-        .broken,
-        declaresEntities ? "the XML declares entities, which are not supported" : "not XML: \(Self.problem(context))")
+    guard context.pointee._private == nil else {
+      // A stopped parser returns what it has read so far.
+      xmlFreeDoc(parsed)
+      throw CodedError(.broken, "the XML declares entities, which are not supported")
     }
+    guard let parsed else { throw CodedError(.broken, "not XML: \(Self.problem(context))") }
     document = parsed
     if let root = xmlDocGetRootElement(parsed) { note(root) }
   }
@@ -78,8 +78,7 @@ package final class XMLDocument {
 
   // MARK: XPath
 
-  /// The results of an XPath expression, as WireMock prints them: attributes and texts as they are, elements as indented XML,
-  /// comments as `[#comment: …]`, numbers in decimal, and `true`; nothing for an empty set and `false`.
+  /// Evaluates an XPath expression.
   ///
   /// Without `namespaces`, as in WireMock, `order` finds elements in any default namespace, too, and elements with a prefix
   /// are found by `*[local-name()='order']` only.
@@ -87,6 +86,8 @@ package final class XMLDocument {
   /// - Parameters:
   ///   - xpath: the expression.
   ///   - namespaces: the namespaces by the prefixes used in the expression.
+  /// - Returns: the results as WireMock prints them: attributes and texts as they are, elements as indented XML, comments as
+  ///   `[#comment: …]`, numbers in decimal, and `true`; nothing for an empty set and `false`.
   /// - Throws: ``CodedError`` if the expression is not valid or takes too many steps.
   package func matches(xpath: String, namespaces: [String: String] = [:]) throws(CodedError) -> [String] {
     try evaluate(xpath, namespaces, other: \.self, node: printed)
@@ -220,7 +221,10 @@ package final class XMLDocument {
       }
       flush()
       let attributes = node.attributes.map { ($0.qualifiedName, $0.value.trimmedAsInJava) }
-      let namespace = node.pointee.ns?.pointee.href.map { String(cString: $0) }
+      var namespace: String?
+      if let own = node.pointee.ns, own.pointee.prefix == nil {
+        namespace = own.pointee.href.map { String(cString: $0) }
+      }
       return XMLTree(
         kind: .element(name: node.name, namespace: namespace, attributes.sorted { $0.0 < $1.0 }), children: children)
     case XML_PI_NODE:
@@ -234,7 +238,10 @@ package final class XMLDocument {
 struct XMLTree: Sendable {
   enum Kind: Sendable {
     case document
-    /// Attributes by their names with prefixes, sorted.
+    /// The name without its prefix, the default namespace, and the attributes by their names with prefixes, sorted.
+    ///
+    /// The namespace of a prefix does not count: WireMock compares the expected document without namespaces, of which only
+    /// the default one survives.
     case element(name: String, namespace: String?, [(name: String, value: String)])
     case text(String)
     case instruction(target: String, String)
@@ -258,7 +265,7 @@ private struct XMLPrinter {
     self.declaresNamespaces = declaresNamespaces
   }
 
-  /// - Parameter scope: the declared namespaces by prefix.
+  /// Prints an element; `scope` has the declared namespaces by prefix.
   mutating func element(_ node: xmlNodePtr, depth: Int, isIndented: Bool, _ scope: [String: String]) {
     var scope = scope
     text += "<\(node.qualifiedName)"

@@ -123,9 +123,9 @@ package struct XMLEquality: Sendable {
     case isNumber
     /// The pattern of Java's `SimpleDateFormat`; nil for ISO 8601.
     case isDateTime(DateTimeFormat?)
-    case regex(Pattern)
+    case regex(TextPattern)
 
-    /// - Parameter text: the text; nil if there is none.
+    /// Whether it stands for a text; nil if there is none.
     func accepts(_ text: String?) -> Bool {
       switch self {
       case .ignore: return true
@@ -135,9 +135,7 @@ package struct XMLEquality: Sendable {
         return text?.prefixMatch(of: /-?[0-9]+-[0-9]+-[0-9]+|[0-9]+\/[0-9]+\/[0-9]+/) != nil
       case .isDateTime(let format?): return text.map { format.matchesPrefix(of: $0) } ?? false
       case .regex(let pattern):
-        guard let text else { return false }
-        if pattern.matchesEmptyText { return true }
-        return (try? pattern.matches(in: Array(text.utf8), PatternBudget()))?.isEmpty == false
+        return text.map { (try? pattern.matches($0, PatternBudget())) ?? false } ?? false
       }
     }
   }
@@ -167,7 +165,7 @@ package struct XMLEquality: Sendable {
       case "ignore": placeholder = .ignore
       case "isNumber": placeholder = .isNumber
       case "isDateTime": placeholder = .isDateTime(hasArgument ? try DateTimeFormat(argument) : nil)
-      case "matchesRegex": placeholder = .regex(try Pattern(argument))
+      case "matchesRegex": placeholder = .regex(try TextPattern(argument, isWhole: false))
       default: return nil
       }
       guard first.lowerBound == 0, last.upperBound == bytes.count else {

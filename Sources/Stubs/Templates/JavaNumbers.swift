@@ -21,7 +21,9 @@ package struct JavaDecimal: Sendable {
     else { return nil }
     let pieces = mantissa.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     let fraction = pieces.count > 1 ? pieces[1] : ""
-    guard fraction.allSatisfy({ $0.isASCII && $0.isNumber }), let value = Int128(pieces[0] + fraction) else { return nil }
+    guard fraction.allSatisfy({ $0.isASCII && $0.isNumber }), let value = Int128(pieces[0] + fraction) else {
+      return nil
+    }
     self.init(value, scale: fraction.count - exponent)
   }
 
@@ -37,7 +39,8 @@ package struct JavaDecimal: Sendable {
     guard scale < 0 || exponent < -6 else { return plainText }
     let sign = unscaled < 0 ? "-" : ""
     let fraction = digits.dropFirst()
-    return sign + digits.prefix(1) + (fraction.isEmpty ? "" : ".") + fraction + "E" + (exponent < 0 ? "" : "+") + String(exponent)
+    return sign + digits.prefix(1) + (fraction.isEmpty ? "" : ".") + fraction + "E" + (exponent < 0 ? "" : "+")
+      + String(exponent)
   }
 
   /// Without an exponent.
@@ -62,19 +65,31 @@ package struct JavaDecimal: Sendable {
       return overflows ? nil : JavaDecimal(product, scale: scale + other.scale)
     case "/":
       // Java's divide(right, HALF_UP) keeps the scale of the left number.
-      guard other.unscaled != 0, let divisor = other.rescaled(max(other.scale, 0)),
-        let dividend = rescaled(max(scale, 0) + divisor.scale)?.unscaled
+      guard other.unscaled != 0, let dividend = rescaled(scale + max(other.scale, 0))?.unscaled,
+        let divisor = other.rescaled(other.scale + max(-other.scale, 0))?.unscaled
       else { return nil }
-      var (quotient, rest) = dividend.quotientAndRemainder(dividingBy: divisor.unscaled)
-      if rest.magnitude >= divisor.unscaled.magnitude - rest.magnitude {
-        quotient += (dividend < 0) == (divisor.unscaled < 0) ? 1 : -1
+      var (quotient, rest) = dividend.quotientAndRemainder(dividingBy: divisor)
+      if rest.magnitude >= divisor.magnitude - rest.magnitude {
+        quotient += (dividend < 0) == (divisor < 0) ? 1 : -1
       }
-      return JavaDecimal(quotient, scale: max(scale, 0))
+      return JavaDecimal(quotient, scale: scale)
     default:
       let common = max(scale, other.scale)
       guard let left = rescaled(common)?.unscaled, let right = other.rescaled(common)?.unscaled else { return nil }
-      if operation == "%" { return right == 0 ? nil : JavaDecimal(left % right, scale: common) }
-      let (sum, overflows) = operation == "+" ? left.addingReportingOverflow(right) : left.subtractingReportingOverflow(right)
+      if operation == "%" {
+        guard right != 0 else { return nil }
+        var (quotient, rest) = left.quotientAndRemainder(dividingBy: right)
+        // Java's scale is that of left - quotient * right, where the quotient has no zeros at its end.
+        var quotientScale = max(0, scale - other.scale)
+        while quotientScale > scale - other.scale, quotient % 10 == 0 {
+          (quotient, quotientScale) = (quotient / 10, quotientScale - 1)
+        }
+        let target = max(scale, quotientScale + other.scale)
+        for _ in 0..<max(0, common - target) { rest /= 10 }
+        return JavaDecimal(rest, scale: min(target, common))
+      }
+      let (sum, overflows) =
+        operation == "+" ? left.addingReportingOverflow(right) : left.subtractingReportingOverflow(right)
       return overflows ? nil : JavaDecimal(sum, scale: common)
     }
   }
@@ -143,7 +158,9 @@ struct JavaNumberFormat {
     default:
       let positive = (pattern ?? "").prefix { $0 != ";" }
       let isDigit: (Character) -> Bool = { "#0,.".contains($0) }
-      guard let first = positive.firstIndex(where: isDigit), let last = positive.lastIndex(where: isDigit) else { return nil }
+      guard let first = positive.firstIndex(where: isDigit), let last = positive.lastIndex(where: isDigit) else {
+        return nil
+      }
       let digits = positive[first...last]
       guard digits.allSatisfy(isDigit), digits.count(where: { $0 == "." }) <= 1 else { return nil }
       prefix = String(positive[..<first].replacing("'", with: ""))
@@ -155,10 +172,14 @@ struct JavaNumberFormat {
       minimumInteger = parts[0].count { $0 == "0" }
       minimumFraction = parts.count > 1 ? parts[1].count { $0 == "0" } : 0
       maximumFraction = parts.count > 1 ? parts[1].count : 0
+      // Like Java, write at least one digit if the pattern has a point and no zero.
+      if parts.count > 1, minimumInteger + minimumFraction == 0 {
+        if parts[0].isEmpty { minimumFraction = min(1, maximumFraction) } else { minimumInteger = 1 }
+      }
     }
   }
 
-  /// - Parameter number: the number without an exponent.
+  /// Formats a number that is written without an exponent.
   func text(_ number: String) -> String {
     let isNegative = number.hasPrefix("-")
     let parts = number.drop { $0 == "-" }.split(separator: ".", omittingEmptySubsequences: false)
@@ -235,10 +256,10 @@ func javaFormat(_ format: String, _ values: [TemplateValue?], limit: Int) -> Res
       case ("b", _): if case .bool(let value)? = value { text = String(value) } else { text = String(value != nil) }
       case ("d", .int(let value)?): text = String(value)
       case ("d", .decimal(let value)?) where value.scale == 0: text = value.text
-      case ("x", .int(let value)?): text = value < 0 ? String(UInt32(truncatingIfNeeded: value), radix: 16) : String(value, radix: 16)
+      case ("x", .int(let value)?):
+        text = value < 0 ? String(UInt32(truncatingIfNeeded: value), radix: 16) : String(value, radix: 16)
       case ("o", .int(let value)?): text = String(value, radix: 8)
       case ("c", .int(let value)?): text = UInt32(exactly: value).flatMap(Unicode.Scalar.init).map { String($0) } ?? "?"
-      case ("c", .string(let value)?) where value.count == 1: text = value
       case ("f", .double?), ("f", .decimal?):
         guard let decimal = value?.decimal, var style = JavaNumberFormat("0.0") else { break }
         style.minimumFraction = digits ?? 6
@@ -254,8 +275,11 @@ func javaFormat(_ format: String, _ values: [TemplateValue?], limit: Int) -> Res
           let sign = text.hasPrefix("-") ? "-" : ""
           text = sign + String(text[..<point].dropFirst(sign.count)).grouped(by: 3) + text[point...]
         }
-        if !text.hasPrefix("-") { text = (flags.contains("+") ? "+" : flags.contains(" ") ? " " : "") + text }
-        else if flags.contains("(") { text = "(" + text.dropFirst() + ")" }
+        if !text.hasPrefix("-") {
+          text = (flags.contains("+") ? "+" : flags.contains(" ") ? " " : "") + text
+        } else if flags.contains("(") {
+          text = "(" + text.dropFirst() + ")"
+        }
       }
     }
     if conversion.allSatisfy(\.isUppercase) { text = text.uppercased() }

@@ -20,9 +20,9 @@ package struct Template: Sendable {
     /// Of the output, and of any text that a helper builds, in bytes of UTF-8.
     static let output = 16 << 20
     /// Of all texts that a rendering builds.
-    static let work = 4 * output
-    /// Of the passes through loops, and of the elements of lists that helpers build.
-    static let iterations = 1_000_000
+    static let work = 8 * output
+    /// Of tags, passes through loops, and elements of lists that helpers build.
+    static let steps = 1_000_000
     /// Of lists in lists.
     static let valueDepth = 600
   }
@@ -87,6 +87,12 @@ package struct TemplateContext: Sendable {
   ///   - request: the request to answer.
   ///   - requestName: the request's name in templates: `originalRequest` in webhooks.
   ///   - parameters: the stub's `transformerParameters`.
+  ///   - now: the time for `now`.
+  ///   - timeZone: the time zone of dates that name none.
+  ///   - hostname: the name that `hostname` writes.
+  ///   - random: returns bytes for a random value, for a use and a count.
+  ///   - jsonPath: evaluates a JSONPath expression; throws if it is invalid.
+  ///   - xPath: evaluates an XPath expression; throws if it is invalid, and returns nil if the text is not XML.
   package init(
     request: TemplateRequest, requestName: String = "request", parameters: TemplateValue = .map(TemplateMap([])),
     now: Date, timeZone: TimeZone = .gmt, hostname: String = "localhost",

@@ -57,6 +57,9 @@ struct JavaDateFields {
 
   var daysSince1970: Int { RFC3339.daysSince1970(year: year, month: month, day: day) }
 
+  /// From 0, Sunday; 1970-01-01 was a Thursday.
+  var weekday: Int { (daysSince1970 + 4).flooredRemainder(by: 7) }
+
   /// The instant if the fields are in UTC plus the offset.
   var milliseconds: Int {
     (daysSince1970 * 86_400 + hour * 3600 + minute * 60 + second - offset) * 1000 + millisecond
@@ -93,10 +96,13 @@ struct JavaDatePattern: Sendable {
     case field(Character, count: Int)
   }
 
-  static let iso = JavaDatePattern(text: "iso", items: [
-    .field("y", count: 4), .literal("-"), .field("M", count: 2), .literal("-"), .field("d", count: 2), .literal("T"),
-    .field("H", count: 2), .literal(":"), .field("m", count: 2), .literal(":"), .field("s", count: 2), .field("X", count: 3),
-  ])
+  static let iso = JavaDatePattern(
+    text: "iso",
+    items: [
+      .field("y", count: 4), .literal("-"), .field("M", count: 2), .literal("-"), .field("d", count: 2), .literal("T"),
+      .field("H", count: 2), .literal(":"), .field("m", count: 2), .literal(":"), .field("s", count: 2),
+      .field("X", count: 3),
+    ])
 
   private static let months = [
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -107,6 +113,9 @@ struct JavaDatePattern: Sendable {
   let text: String
   private let items: [Item]
 
+  /// `epoch` or `unix`, which stand for a number.
+  static func number(_ name: String) -> JavaDatePattern { JavaDatePattern(text: name, items: []) }
+
   private init(text: String, items: [Item]) {
     self.text = text
     self.items = items
@@ -116,8 +125,11 @@ struct JavaDatePattern: Sendable {
   init(_ text: String, isJavaTime: Bool = false) throws(CodedError) {
     var items: [Item] = []
     func append(_ character: Character) {
-      if case .literal(let before) = items.last { items[items.count - 1] = .literal(before + String(character)) }
-      else { items.append(.literal(String(character))) }
+      if case .literal(let before) = items.last {
+        items[items.count - 1] = .literal(before + String(character))
+      } else {
+        items.append(.literal(String(character)))
+      }
     }
     var rest = text[...]
     while let first = rest.popFirst() {
@@ -128,7 +140,9 @@ struct JavaDatePattern: Sendable {
           continue
         }
         while true {
-          guard let next = rest.popFirst() else { throw CodedError(.broken, "'\(text)' has a quote that is not closed") }
+          guard let next = rest.popFirst() else {
+            throw CodedError(.broken, "'\(text)' has a quote that is not closed")
+          }
           if next == "'" {
             guard rest.first == "'" else { break }
             rest.removeFirst()
@@ -138,7 +152,7 @@ struct JavaDatePattern: Sendable {
       } else if first.isASCII, first.isLetter {
         let count = 1 + rest.prefix { $0 == first }.count
         rest = rest.dropFirst(count - 1)
-        guard (isJavaTime ? "GyuMLdDEeaHkKhmsSnzVZXx" : "GyYMLdDEuwWFaHkKhmsSzZX").contains(first), count <= 20, text != "epoch" else {
+        guard (isJavaTime ? "GyuMLdDEeaHkKhmsSnzVZXx" : "GyYMLdDEuwWFaHkKhmsSzZX").contains(first), count <= 20 else {
           throw CodedError(.broken, "'\(text)' has the unknown letter '\(first)'; put literal text in single quotes")
         }
         items.append(.field(first, count: count))
@@ -153,12 +167,11 @@ struct JavaDatePattern: Sendable {
 
   // MARK: Formatting
 
-  /// - Parameter isJavaTime: whether the letters mean what they do in `DateTimeFormatter`, not in `SimpleDateFormat`.
+  /// Formats an instant. With `isJavaTime`, letters mean what they do in `DateTimeFormatter`, not in `SimpleDateFormat`.
   func text(_ milliseconds: Int, in zone: TimeZone, isJavaTime: Bool = false) -> String {
     let fields = JavaDateFields(milliseconds, in: zone)
     let dayOfYear = fields.daysSince1970 - RFC3339.daysSince1970(year: fields.year, month: 1, day: 1) + 1
-    // 1970-01-01 was a Thursday.
-    let weekday = (fields.daysSince1970 + 4).flooredRemainder(by: 7)
+    let weekday = fields.weekday
     var output = ""
     for item in items {
       switch item {
@@ -172,11 +185,13 @@ struct JavaDatePattern: Sendable {
         let piece: String =
           switch letter {
           case "G": fields.year > 0 ? "AD" : "BC"
-          case _ where letter == "y" || letter == "u" && isJavaTime: count == 2 ? pad(year % 100) : pad(letter == "y" ? year : fields.year)
+          case _ where letter == "y" || letter == "u" && isJavaTime:
+            count == 2 ? pad(year % 100) : pad(letter == "y" ? year : fields.year)
           case "Y":
             count == 2 ? pad(weekYear(fields, dayOfYear, weekday) % 100) : pad(weekYear(fields, dayOfYear, weekday))
           case "M", "L":
-            count > 3 ? Self.months[fields.month - 1]
+            count > 3
+              ? Self.months[fields.month - 1]
               : count == 3 ? String(Self.months[fields.month - 1].prefix(3)) : pad(fields.month)
           case "d": pad(fields.day)
           case "D": pad(dayOfYear)
@@ -192,14 +207,17 @@ struct JavaDatePattern: Sendable {
           case "h": pad(fields.hour % 12 == 0 ? 12 : fields.hour % 12)
           case "m": pad(fields.minute)
           case "s": pad(fields.second)
-          case "S" where isJavaTime: String((pad(fields.millisecond, 3) + String(repeating: "0", count: 20)).prefix(count))
+          case "S" where isJavaTime:
+            String((pad(fields.millisecond, 3) + String(repeating: "0", count: 20)).prefix(count))
           case "S": pad(fields.millisecond)
           case "n": pad(fields.millisecond * 1_000_000)
           case "z": zone.javaName(milliseconds, isLong: count > 3)
-          case "V": zone.identifier == "GMT" ? "UTC" : zone.identifier
+          case "V": zone.javaIdentifier
           case "Z": offset(fields.offset, hasColon: false, hasMinutes: true)
           case "X" where fields.offset == 0: "Z"
-          default: offset(fields.offset, hasColon: count == 3, hasMinutes: count > 1 || isJavaTime && fields.offset % 3600 != 0)
+          default:
+            offset(
+              fields.offset, hasColon: count == 3, hasMinutes: count > 1 || isJavaTime && fields.offset % 3600 != 0)
           }
         output += piece
       }
@@ -233,6 +251,7 @@ struct JavaDatePattern: Sendable {
     var zone: TimeZone?
     var isAfternoon: Bool?
     var twelveHour: Int?
+    var weekday: Int?
     var hasYear = false
     var rest = input[...]
     func number(_ least: Int, _ most: Int) -> Int? {
@@ -254,15 +273,21 @@ struct JavaDatePattern: Sendable {
         rest = rest.dropFirst(text.count)
       case .field(let letter, let count):
         // A number without padding ends where digits end, except before another number.
-        let isFollowed = index + 1 < items.count && { if case .field(let next, _) = items[index + 1] { "yMdHhmsSkK".contains(next) } else { false } }()
+        let isFollowed =
+          index + 1 < items.count
+          && { if case .field(let next, _) = items[index + 1] { "yMdHhmsSkK".contains(next) } else { false } }()
         let most = count > 1 || isFollowed ? count : 19
         switch letter {
         case "y", "u":
-          guard let value = count == 2 ? number(2, 2) : number(count, isFollowed ? count : max(count, 9)) else { return nil }
+          guard let value = count == 2 ? number(2, 2) : number(count, isFollowed ? count : max(count, 9)) else {
+            return nil
+          }
           fields.year = count == 2 ? 2000 + value : value
           hasYear = true
         case "M" where count > 2, "L" where count > 2:
-          guard let value = name(count == 3 ? Self.months.map { String($0.prefix(3)) } : Self.months) else { return nil }
+          guard let value = name(count == 3 ? Self.months.map { String($0.prefix(3)) } : Self.months) else {
+            return nil
+          }
           fields.month = value + 1
         case "M", "L":
           guard let value = number(count, most), 1...12 ~= value else { return nil }
@@ -293,7 +318,8 @@ struct JavaDatePattern: Sendable {
           guard let value = name(["AM", "PM"]) else { return nil }
           isAfternoon = value == 1
         case "E":
-          guard name(count > 3 ? Self.weekdays : Self.weekdays.map { String($0.prefix(3)) }) != nil else { return nil }
+          weekday = name(count > 3 ? Self.weekdays : Self.weekdays.map { String($0.prefix(3)) })
+          guard weekday != nil else { return nil }
         case "z", "V", "Z", "X", "x":
           let text = rest.prefix { !" ])".contains($0) }
           guard letter != "Z" || text != "Z", let parsed = TimeZone(java: String(text)) else { return nil }
@@ -309,22 +335,28 @@ struct JavaDatePattern: Sendable {
       fields.hour = twelveHour + (isAfternoon ? 12 : 0)
     }
     fields.day = min(fields.day, RFC3339.daysIn(month: fields.month, year: fields.year))
+    guard weekday == nil || weekday == fields.weekday else { return nil }
     return (zone.map { fields.milliseconds(in: $0) } ?? fields.milliseconds, zone)
   }
 
   /// Reads the formats that HTTP and ISO 8601 have for an instant; nil for any other.
   static func parseInstant(_ text: String) -> (milliseconds: Int, zone: TimeZone?)? {
-    let isoPart = text.prefix { $0 != "[" }
+    let isoPart = text.prefix { $0 != "[" }.uppercased()
     if isoPart.contains(where: { $0 == "T" }), isoPart.hasSuffix("Z") || isoPart.contains(/[+-][0-9:]{5,8}$/),
-      let instant = Instant(String(isoPart))
+      let instant = Instant(isoPart)
     {
       let zoneText = isoPart.hasSuffix("Z") ? "Z" : String(isoPart.suffix(6))
-      let zone = isoPart.endIndex < text.endIndex ? String(text[isoPart.endIndex...].dropFirst().dropLast()) : zoneText
+      let zone = text.hasSuffix("]") ? String(text.dropFirst(isoPart.count + 1).dropLast()) : zoneText
       guard let zone = TimeZone(java: zone) else { return nil }
       return (instant.seconds * 1000 + instant.nanoseconds / 1_000_000, zone)
     }
-    for pattern in ["EEE, d MMM yyyy HH:mm:ss z", "EEEE, dd-MMM-yy HH:mm:ss z", "EEE MMM dd HH:mm:ss yyyy", "EEE MMM  d HH:mm:ss yyyy"] {
-      if let parsed = (try? JavaDatePattern(pattern, isJavaTime: true))?.parse(text) { return (parsed.milliseconds, parsed.zone ?? .gmt) }
+    for pattern in [
+      "EEE, d MMM yyyy HH:mm:ss z", "d MMM yyyy HH:mm:ss z", "EEEE, dd-MMM-yy HH:mm:ss z", "EEE MMM dd HH:mm:ss yyyy",
+      "EEE MMM  d HH:mm:ss yyyy",
+    ] {
+      if let parsed = (try? JavaDatePattern(pattern, isJavaTime: true))?.parse(text) {
+        return (parsed.milliseconds, parsed.zone ?? .gmt)
+      }
     }
     return nil
   }
@@ -338,13 +370,15 @@ extension TimeZone {
       rest = rest.dropFirst(prefix.count)
       break
     }
-    if rest.isEmpty || rest == "Z" || rest == "0" {
-      guard !text.isEmpty else { return nil }
-      self = .gmt
+    if rest.isEmpty || text == "Z" {
+      guard !text.isEmpty, let zone = TimeZone(identifier: text == "GMT" ? "Etc/GMT" : "Etc/UTC") else { return nil }
+      self = zone
     } else if rest.first == "+" || rest.first == "-" {
       let sign = rest.removeFirst() == "-" ? -1 : 1
       let digits = rest.filter { $0 != ":" }
-      guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), [1, 2, 4, 6].contains(digits.count), let number = Int(digits) else { return nil }
+      guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), [1, 2, 4, 6].contains(digits.count),
+        let number = Int(digits)
+      else { return nil }
       let padded = digits.count < 3 ? number * 10_000 : digits.count == 4 ? number * 100 : number
       let seconds = padded / 10_000 * 3600 + padded / 100 % 100 * 60 + padded % 100
       guard seconds <= 18 * 3600, let zone = TimeZone(secondsFromGMT: sign * seconds) else { return nil }
@@ -355,36 +389,38 @@ extension TimeZone {
     }
   }
 
+  /// The name as Java's `ZoneId` has it.
+  var javaIdentifier: String {
+    switch identifier {
+    case "GMT", "Etc/UTC": "UTC"
+    case "Etc/GMT": "GMT"
+    default: identifier
+    }
+  }
+
   /// The name at an instant, as Java writes it in English: `CEST` or `Central European Summer Time`.
   fileprivate func javaName(_ milliseconds: Int, isLong: Bool) -> String {
     let date = Date(timeIntervalSince1970: Double(milliseconds) / 1000)
-    let offset = secondsFromGMT(for: date)
-    if identifier == "GMT" || identifier == "UTC" { return isLong ? "Coordinated Universal Time" : "UTC" }
-    if identifier.hasPrefix("GMT") {
+    switch javaIdentifier {
+    case "UTC": return isLong ? "Coordinated Universal Time" : "UTC"
+    case "GMT": return isLong ? "Greenwich Mean Time" : "GMT"
+    case "Europe/Moscow" where !isLong: return "MSK"
+    case "Asia/Singapore" where !isLong: return "SGT"
+    case "Asia/Hong_Kong" where !isLong: return "HKT"
+    case let name where name.hasPrefix("GMT"):
+      let offset = secondsFromGMT(for: date)
       let minutes = abs(offset) / 60
-      return "GMT" + (offset < 0 ? "-" : "+") + String(100 + minutes / 60).dropFirst() + ":" + String(100 + minutes % 60).dropFirst()
+      return
+        "GMT\(offset < 0 ? "-" : "+")\(String(100 + minutes / 60).dropFirst()):\(String(100 + minutes % 60).dropFirst())"
+    default: break
     }
-    let isSummer = isDaylightSavingTime(for: date)
-    if isLong { return localizedName(for: isSummer ? .daylightSaving : .standard, locale: Locale(identifier: "en_US")) ?? identifier }
-    // Foundation writes GMT+1 for zones that have no abbreviation in the USA.
-    if let name = abbreviation(for: date), !name.hasPrefix("GMT") { return name }
-    switch (identifier.prefix { $0 != "/" }, offset - (isSummer ? 3600 : 0)) {
-    case _ where identifier == "Europe/London": return isSummer ? "BST" : "GMT"
-    case ("Europe", 0): return isSummer ? "WEST" : "WET"
-    case ("Europe", 3600): return isSummer ? "CEST" : "CET"
-    case ("Europe", 7200): return isSummer ? "EEST" : "EET"
-    case ("Europe", 10_800): return "MSK"
-    case ("Australia", 36_000): return isSummer ? "AEDT" : "AEST"
-    case ("Australia", 34_200): return isSummer ? "ACDT" : "ACST"
-    case ("Australia", 28_800): return "AWST"
-    case _ where identifier == "Asia/Tokyo": return "JST"
-    case _ where identifier == "Asia/Kolkata": return "IST"
-    case _ where identifier == "Asia/Shanghai": return "CST"
-    case _ where identifier == "Asia/Singapore": return "SGT"
-    case _ where identifier == "Asia/Hong_Kong": return "HKT"
-    case _ where identifier == "Pacific/Auckland": return isSummer ? "NZDT" : "NZST"
-    default: return abbreviation(for: date) ?? identifier
-    }
+    // Foundation's abbreviations depend on the region; the initials do not.
+    let style = isDaylightSavingTime(for: date) ? NSTimeZone.NameStyle.daylightSaving : .standard
+    guard let name = localizedName(for: style, locale: Locale(identifier: "en_US")) else { return identifier }
+    return isLong
+      ? name
+      : name.replacing("European Standard", with: "European").split(separator: " ").compactMap(\.first).map(String.init)
+        .joined()
   }
 }
 

@@ -16,8 +16,8 @@ enum TemplateHelper: String, CaseIterable {
   // Random values
   case randomValue, randomInt, randomDecimal, pickRandom
   // Data
-  case jsonPath, xPath, soapXPath, formData, parseJson, toJson, math, range, array, arrayAdd, arrayRemove, arrayJoin, size
-  case hostname, systemValue
+  case jsonPath, xPath, soapXPath, formData, parseJson, toJson, math, range, array, arrayAdd, arrayRemove, arrayJoin
+  case size, hostname, systemValue
   // Known to WireMock, but for files, scripts or languages
   case block, partial, embedded, precompile, include, i18n, i18nJs
 
@@ -62,7 +62,7 @@ struct TemplateCall {
     case .each: return try each()
     case .with:
       let inner = TemplateScope(context ?? .null, in: scope)
-      try print(isFalse(context) ? block?.inverse : block?.body, in: inner)
+      try render(isFalse(context) ? block?.inverse : block?.body, in: inner)
       return nil
     case .lookup:
       guard let context = context?.present, let key = params.first else { return context }
@@ -95,11 +95,13 @@ struct TemplateCall {
       return isEven == (helper == .isEven) ? param(0) ?? .string(isEven ? "even" : "odd") : nil
     case .yesno:
       guard let context = context?.present else { return option("maybe") ?? .string("maybe") }
-      guard case .bool(let value) = context else { throw failure("'yesno' needs true, false or nothing, not \(shown(context))") }
+      guard case .bool(let value) = context else {
+        throw failure("'yesno' needs true, false or nothing, not \(shown(context))")
+      }
       return option(value ? "yes" : "no") ?? .string(value ? "yes" : "no")
 
-    case .capitalize, .capitalizeFirst, .center, .ljust, .rjust, .lower, .upper, .replace, .slugify, .stringFormat, .stripTags,
-      .substring, .wordWrap, .abbreviate, .dateFormat:
+    case .capitalize, .capitalizeFirst, .center, .ljust, .rjust, .lower, .upper, .replace, .slugify, .stringFormat,
+      .stripTags, .substring, .wordWrap, .abbreviate, .dateFormat:
       // These print the second parameter if the first is empty.
       guard let context, !context.isEmpty else { return param(0).map { .string($0.text) } }
       return .string(helper == .dateFormat ? try dateFormat() : try changed(try text("a text"), by: helper))
@@ -115,7 +117,14 @@ struct TemplateCall {
     case .base64: return .string(try base64())
     case .urlEncode:
       let value = try text("a text")
-      return .string(isOn("decode") ? value.percentDecoded(plusIsSpace: true) : value.formEncoded)
+      let encoding = option("encoding")?.text.lowercased() ?? "utf-8"
+      let isLatin = ["iso-8859-1", "latin1"].contains(encoding)
+      guard isLatin || encoding == "utf-8" || encoding == "utf8" else {
+        throw failure("'urlEncode' knows the encodings utf-8 and iso-8859-1, not '\(encoding)'")
+      }
+      return .string(
+        isOn("decode") ? value.percentDecoded(plusIsSpace: true, isLatin: isLatin) : value.formEncoded(isLatin: isLatin)
+      )
     case .regexExtract: return try regexExtract()
 
     case .now, .date: return try date(isNow: helper == .now)
@@ -127,7 +136,7 @@ struct TemplateCall {
       let lower = try optionalInt("lower") ?? Int(Int32.min)
       let upper = try optionalInt("upper") ?? Int(Int32.max)
       guard lower < upper else { throw failure("'lower' has to be less than 'upper'") }
-      return .int(lower &+ Int(draw(UInt64(bitPattern: Int64(upper &- lower)), for: .integer)))
+      return .int(lower &+ Int(truncatingIfNeeded: draw(UInt64(bitPattern: Int64(upper &- lower)), for: .integer)))
     case .randomDecimal:
       let lower = try optionalDouble("lower") ?? .leastNonzeroMagnitude
       let upper = try optionalDouble("upper") ?? .greatestFiniteMagnitude
@@ -160,7 +169,7 @@ struct TemplateCall {
       }
       let (count, overflows) = upper.subtractingReportingOverflow(lower)
       guard !overflows, count >= -1 else { throw failure("the range ends before it begins") }
-      try renderer.iterate(count == .max ? .max : count + 1)
+      try renderer.step(count == .max ? .max : count + 1)
       return count < 0 ? .list(TemplateList([])) : .list(TemplateList((lower...upper).map { .int($0) }))
     case .array:
       guard hasParams, let context = context?.present else { return .list(TemplateList([])) }
@@ -212,7 +221,9 @@ struct TemplateCall {
   }
 
   private func int(_ value: TemplateValue?, _ kind: String) throws(CodedError) -> Int {
-    guard let int = value?.coercedInt else { throw failure("'\(name)': \(kind) has to be an integer, not \(shown(value))") }
+    guard let int = value?.coercedInt else {
+      throw failure("'\(name)': \(kind) has to be an integer, not \(shown(value))")
+    }
     return int
   }
 
@@ -242,7 +253,8 @@ struct TemplateCall {
   private func missing(_ kind: String) -> CodedError {
     let given: String? = if case .path(let path)? = expression.params.first { path.text } else { nil }
     return failure(
-      "'\(name)' needs \(kind)" + (given.map { ", and '\($0)' has no value; check the path, or use 'defaultIfEmpty'" } ?? "; add it"))
+      "'\(name)' needs \(kind)"
+        + (given.map { ", and '\($0)' has no value; check the path, or use 'defaultIfEmpty'" } ?? "; add it"))
   }
 
   private func failure(_ problem: String) -> CodedError { renderer.failure(problem, at: expression.offset) }
@@ -251,9 +263,9 @@ struct TemplateCall {
   private func error(_ message: String) -> TemplateValue { .string("[ERROR: \(message)]") }
 
   private func list(_ elements: [TemplateValue]) throws(CodedError) -> TemplateValue {
-    try renderer.iterate(elements.count)
+    try renderer.step(elements.count)
     let list = TemplateList(elements)
-    guard list.depth <= Template.Limit.valueDepth, list.weight <= Template.Limit.iterations else {
+    guard list.depth <= Template.Limit.valueDepth, list.weight <= Template.Limit.steps else {
       throw failure("the list is too large; put fewer lists into each other")
     }
     return .list(list)
@@ -262,7 +274,7 @@ struct TemplateCall {
   // MARK: Blocks
 
   /// Prints one of the bodies. The value of a single name in `as |name|` is that of the scope.
-  private func print(
+  private func render(
     _ nodes: [TemplateNode]?, in scope: TemplateScope, _ values: [TemplateValue]? = nil
   ) throws(CodedError) {
     guard let nodes, !nodes.isEmpty, let block else { return }
@@ -272,7 +284,7 @@ struct TemplateCall {
   }
 
   private func choose(_ isTrue: Bool) throws(CodedError) -> TemplateValue? {
-    try print(isTrue ? block?.body : block?.inverse, in: scope)
+    try render(isTrue ? block?.body : block?.inverse, in: scope)
     return nil
   }
 
@@ -284,7 +296,7 @@ struct TemplateCall {
   /// What the block prints, or the text of a value in a tag.
   private func content(or value: TemplateValue? = .string("")) throws(CodedError) -> String {
     guard let block else { return try text(value, "a text") }
-    return try renderer.capture { () throws(CodedError) in try print(block.body, in: scope) }
+    return try renderer.capture { () throws(CodedError) in try render(block.body, in: scope) }
   }
 
   private func each() throws(CodedError) -> TemplateValue? {
@@ -293,22 +305,23 @@ struct TemplateCall {
     case .list(let list)?:
       let base = try optionalInt("base") ?? 0
       for (index, element) in list.elements.enumerated() {
-        try renderer.iterate()
+        try renderer.step()
         isEmpty = false
         let pass = TemplateScope.Pass.element(
           index: base &+ index, base: base, isLast: index == list.elements.count - 1)
-        try print(block?.body, in: TemplateScope(element, in: scope, pass: pass), [element, .int(base &+ index)])
+        try render(block?.body, in: TemplateScope(element, in: scope, pass: pass), [element, .int(base &+ index)])
       }
     case .map(let map)?:
       for (index, member) in map.members.enumerated() {
-        try renderer.iterate()
+        try renderer.step()
         isEmpty = false
         let pass = TemplateScope.Pass.member(key: member.name, index: index, isLast: index == map.members.count - 1)
-        try print(block?.body, in: TemplateScope(member.value, in: scope, pass: pass), [member.value, .string(member.name)])
+        try render(
+          block?.body, in: TemplateScope(member.value, in: scope, pass: pass), [member.value, .string(member.name)])
       }
     default: break
     }
-    if isEmpty { try print(block?.inverse, in: scope) }
+    if isEmpty { try render(block?.inverse, in: scope) }
     return nil
   }
 
@@ -331,12 +344,16 @@ struct TemplateCall {
   private func search(isPattern: Bool) throws(CodedError) -> TemplateValue? {
     guard !params.isEmpty else {
       return error(
-        isPattern ? "You must specify the string to be matched and the regular expression"
+        isPattern
+          ? "You must specify the string to be matched and the regular expression"
           : "You must specify the string or array to be matched and the regular expression")
     }
     let isFound: Bool
     if isPattern {
-      let pattern = try Pattern("\\A(?:\(try text(param(0), "a regular expression")))\\z")
+      let source = try text(param(0), "a regular expression")
+      guard let pattern = try? Pattern("\\A(?:\(source))\\z") else {
+        throw failure("'matches': '\(source.prefix(80))' is not a valid regular expression")
+      }
       let text = try text("a text")
       isFound = text.isEmpty ? pattern.matchesEmptyText : !(try groups(of: pattern, in: text)).isEmpty
     } else if let context = context?.present, let part = param(0) {
@@ -368,7 +385,9 @@ struct TemplateCall {
     let text = try text("a text")
     let bytes = Array(text.utf8)
     let matches = try groups(of: pattern, in: text)
-    let values: (Range<Int>?) -> TemplateValue = { $0.map { .string(String(decoding: bytes[$0], as: UTF8.self)) } ?? .null }
+    let values: (Range<Int>?) -> TemplateValue = {
+      $0.map { .string(String(decoding: bytes[$0], as: UTF8.self)) } ?? .null
+    }
     if params.count == 1, let first = matches.first { return values(first[0]) }
     let found = matches.flatMap { $0.dropFirst().map(values) }
     guard !found.isEmpty, params.count > 1 else { return option("default") ?? error("Nothing matched \(source)") }
@@ -398,7 +417,8 @@ struct TemplateCall {
       let left = helper == .center ? padding / 2 : helper == .rjust ? padding : 0
       return pad.repeated(left) + text + pad.repeated(padding - left)
     case .replace:
-      return try replaced(text, try self.text(param(0), "the text to replace"), by: try self.text(param(1), "the new text"))
+      return try replaced(
+        text, try self.text(param(0), "the text to replace"), by: try self.text(param(1), "the new text"))
     case .slugify:
       return String(
         text.javaTrimmed.compactMap { $0.isLetter ? $0.lowercased() : $0.isJavaWhitespace ? "-" : nil }.joined())
@@ -422,7 +442,8 @@ struct TemplateCall {
     default:
       let width = try int(param(0), "the width")
       guard width > 3 else { throw failure("'abbreviate': the width has to be at least 4") }
-      return text.utf16.count <= width ? text : String(decoding: Array(text.utf16.prefix(width - 3)), as: UTF16.self) + "..."
+      return text.utf16.count <= width
+        ? text : String(decoding: Array(text.utf16.prefix(width - 3)), as: UTF16.self) + "..."
     }
   }
 
@@ -439,7 +460,9 @@ struct TemplateCall {
 
   private func join() throws(CodedError) -> TemplateValue? {
     guard let context, !context.isEmpty else { return .string("") }
-    guard let separator = param(params.count - 1)?.string else { throw failure("'join' needs a separator as its last parameter") }
+    guard let separator = param(params.count - 1)?.string else {
+      throw failure("'join' needs a separator as its last parameter")
+    }
     var values = [context] + params.dropLast().map { $0 ?? .null }
     if case .list(let list) = context { values = list.elements }
     return .string(try joined(values, separator))
@@ -464,9 +487,9 @@ struct TemplateCall {
     guard let block else { return .string(try joined(values, separator)) }
     var texts: [TemplateValue] = []
     for value in values {
-      try renderer.iterate()
+      try renderer.step()
       let inner = TemplateScope(value, in: scope)
-      texts.append(.string(try renderer.capture { () throws(CodedError) in try print(block.body, in: inner) }))
+      texts.append(.string(try renderer.capture { () throws(CodedError) in try render(block.body, in: inner) }))
     }
     return .string(try joined(texts, separator))
   }
@@ -477,11 +500,13 @@ struct TemplateCall {
       throw failure("'numberFormat' knows the locale 'en_US' only, not '\(locale)'")
     }
     let pattern = param(0)?.text
-    guard var format = JavaNumberFormat(pattern) else { throw failure("'numberFormat': '\(pattern ?? "")' is not a pattern") }
+    guard var format = JavaNumberFormat(pattern) else {
+      throw failure("'numberFormat': '\(pattern ?? "")' is not a pattern")
+    }
     func digits(_ name: String) throws(CodedError) -> Int? {
       try optionalInt(name).map { min(max($0, 0), 340) }
     }
-    if case .bool(let isGrouped)? = option("groupingUsed") { format.grouping = isGrouped ? max(3, format.grouping) : 0 }
+    if case .bool(false)? = option("groupingUsed") { format.grouping = 0 }
     if let most = try digits("maximumFractionDigits") {
       format.maximumFraction = most
       format.minimumFraction = min(format.minimumFraction, most)
@@ -497,12 +522,15 @@ struct TemplateCall {
     if let least = try digits("minimumIntegerDigits") { format.minimumInteger = least }
     if let mode = option("roundingMode")?.text.javaTrimmed.uppercased() {
       guard let rounding = JavaNumberFormat.Rounding(rawValue: mode) else {
-        throw failure("'numberFormat': '\(mode)' is no rounding mode; use HALF_UP, HALF_EVEN, UP, DOWN, CEILING or FLOOR")
+        throw failure(
+          "'numberFormat': '\(mode)' is no rounding mode; use HALF_UP, HALF_EVEN, UP, DOWN, CEILING or FLOOR")
       }
       format.rounding = rounding
     }
     // Java rounds the exact value of a double.
-    if case .double(let value) = context, value.magnitude < 1e17 { return .string(format.text(String(format: "%.60f", value))) }
+    if case .double(let value) = context, value.magnitude < 1e17 {
+      return .string(format.text(String(format: "%.60f", value)))
+    }
     return .string(format.text(decimal.plainText))
   }
 
@@ -540,6 +568,7 @@ struct TemplateCall {
   }
 
   private func pattern(_ text: String, isJavaTime: Bool = false) throws(CodedError) -> JavaDatePattern {
+    if !isJavaTime, text == "epoch" || text == "unix" { return .number(text) }
     do { return try JavaDatePattern(text, isJavaTime: isJavaTime) } catch { throw failure(error.problem) }
   }
 
@@ -564,7 +593,9 @@ struct TemplateCall {
       throw failure(
         "'\(parts[parts.count - 1])' is not a unit of time; use seconds, minutes, hours, days, months or years")
     }
-    guard result.magnitude <= UInt(Self.lastInstant) else { throw failure("the date with the offset '\(offset)' is too far away") }
+    guard result.magnitude <= UInt(Self.lastInstant) else {
+      throw failure("the date with the offset '\(offset)' is too far away")
+    }
     return result
   }
 
@@ -578,7 +609,8 @@ struct TemplateCall {
     case let format? where ["unix", "epoch"].contains(format.lowercased()):
       let factor = format.lowercased() == "unix" ? 1000 : 1
       guard let number = Int(text), number.magnitude <= UInt(Self.lastInstant / factor) else {
-        throw failure("'parseDate': '\(text.prefix(80))' is not a number of \(factor == 1 ? "milliseconds" : "seconds")")
+        throw failure(
+          "'parseDate': '\(text.prefix(80))' is not a number of \(factor == 1 ? "milliseconds" : "seconds")")
       }
       parsed = (number * factor, nil)
     case let format?: parsed = try pattern(format, isJavaTime: true).parse(text)
@@ -591,7 +623,9 @@ struct TemplateCall {
     guard let kind = param(0)?.text else {
       return error("Truncation type must be specified as the first parameter to truncateDate")
     }
-    guard case .date(var date)? = context else { return error("A date object must be passed to the truncateDate helper") }
+    guard case .date(var date)? = context else {
+      return error("A date object must be passed to the truncateDate helper")
+    }
     let zone = date.zone ?? date.defaultZone
     var fields = JavaDateFields(date.milliseconds, in: zone)
     let name = kind.lowercased().replacing("_", with: " ")
@@ -612,7 +646,8 @@ struct TemplateCall {
     case "first day of year": (fields.month, fields.day) = (1, 1)
     case "first day of next year": (fields.year, fields.month, fields.day) = (fields.year + 1, 1, 1)
     case "last day of year": (fields.month, fields.day) = (12, 31)
-    default: throw failure("'\(kind.prefix(80))' is not a truncation; use 'first day of month', 'first hour of day' or others")
+    default:
+      throw failure("'\(kind.prefix(80))' is not a truncation; use 'first day of month', 'first hour of day' or others")
     }
     date.milliseconds = fields.milliseconds(in: zone)
     date.zone = zone
@@ -621,14 +656,18 @@ struct TemplateCall {
   }
 
   private func dateFormat() throws(CodedError) -> String {
-    guard case .date(let date)? = context else { throw failure("'dateFormat' needs a date, not \(shown(context)); use 'parseDate'") }
+    guard case .date(let date)? = context else {
+      throw failure("'dateFormat' needs a date, not \(shown(context)); use 'parseDate'")
+    }
     let dates = ["full": "EEEE, MMMM d, y", "long": "MMMM d, y", "medium": "MMM d, y", "short": "M/d/yy"]
     let times = ["full": "h:mm:ss a zzzz", "long": "h:mm:ss a z", "medium": "h:mm:ss a", "short": "h:mm a"]
     let given = param(0)?.text ?? option("format")?.text ?? "medium"
     var format = given
     if let style = dates[given] {
       format = style
-      if let time = option("time").flatMap({ times[$0.text] }) { format += (["full", "long"].contains(given) ? " 'at' " : ", ") + time }
+      if let time = option("time").flatMap({ times[$0.text] }) {
+        format += (["full", "long"].contains(given) ? " 'at' " : ", ") + time
+      }
     }
     if let locale = param(1)?.text ?? option("locale")?.text, !locale.hasPrefix("en") {
       throw failure("'dateFormat' knows the locale 'en_US' only, not '\(locale)'")
@@ -689,7 +728,11 @@ struct TemplateCall {
     let json: JSON
     if let text = context.string {
       guard !text.isEmpty else { throw failure("'jsonPath' needs JSON, and the text is empty") }
-      guard let parsed = try? JSON.parse(Array(text.utf8)) else { return error("\(text) is not valid JSON") }
+      // WireMock takes any text that does not begin like a container for a string.
+      let isBare = !["{", "["].contains(text.javaTrimmed.prefix(1))
+      guard let parsed = renderer.json(text) ?? (isBare ? .string(text) : nil) else {
+        return error("\(text) is not valid JSON")
+      }
       json = parsed
     } else {
       json = context.json
@@ -739,7 +782,9 @@ struct TemplateCall {
     let compact = text.filter { !$0.isWhitespace }
     guard !compact.isEmpty, compact != "{}" else { return empty }
     let json: JSON
-    do { json = try JSON.parse(Array(text.utf8)) } catch { throw failure("'parseJson': the text is not JSON: \(error)") }
+    do { json = try JSON.parse(Array(text.utf8)) } catch {
+      throw failure("'parseJson': the text is not JSON: \(error)")
+    }
     switch json {
     case .array, .object: break
     default: throw failure("'parseJson' needs an object or an array, not \(shown(.string(text)))")
@@ -760,18 +805,24 @@ struct TemplateCall {
     }
     let (left, right) = (try number(context), try number(params[1]))
     let operation = try text(params[0], "an operator")
-    guard ["+", "-", "*", "x", "/", "%"].contains(operation) else { return error("\(operation) is not a valid mathematical operator") }
+    guard ["+", "-", "*", "x", "/", "%"].contains(operation) else {
+      return error("\(operation) is not a valid mathematical operator")
+    }
     guard let result = left.applying(operation, right) else {
       throw failure(
-        "/%".contains(operation) && right.unscaled == 0 ? "'math' divides by zero" : "'math': the result has too many digits")
+        "/%".contains(operation) && right.unscaled == 0
+          ? "'math' divides by zero" : "'math': the result has too many digits")
     }
-    return result.scale == 0 ? Int(exactly: result.unscaled).map { .int($0) } ?? .decimal(result) : .double(result.double)
+    return result.scale == 0
+      ? Int(exactly: result.unscaled).map { .int($0) } ?? .decimal(result) : .double(result.double)
   }
 
   private func arrayChanged(isAdding: Bool) throws(CodedError) -> TemplateValue? {
     guard let context = context?.present else { return .list(TemplateList([])) }
     guard case .list(let list) = context else { throw failure("'\(name)' needs a list, not \(shown(context))") }
-    guard !isAdding || !params.isEmpty else { return error("Missing required parameter: additional value to add to list") }
+    guard !isAdding || !params.isEmpty else {
+      return error("Missing required parameter: additional value to add to list")
+    }
     let end = isAdding ? list.elements.count : list.elements.count - 1
     var position = end
     switch option("position")?.text.lowercased() {
@@ -785,7 +836,11 @@ struct TemplateCall {
       return error("position must be greater than or equal to 0 and less than or equal to the size of the list")
     }
     var elements = list.elements
-    if isAdding { elements.insert(params[0] ?? .null, at: position) } else if !elements.isEmpty { elements.remove(at: position) }
+    if isAdding {
+      elements.insert(params[0] ?? .null, at: position)
+    } else if !elements.isEmpty {
+      elements.remove(at: position)
+    }
     return try self.list(elements)
   }
 }
@@ -830,12 +885,13 @@ extension String {
   }
 
   /// Encoded as in a form, like Java's `URLEncoder`.
-  fileprivate var formEncoded: String {
+  fileprivate func formEncoded(isLatin: Bool) -> String {
     var output: [UInt8] = []
     let digits = Array("0123456789ABCDEF".utf8)
-    for byte in utf8 {
+    for byte in isLatin ? unicodeScalars.map({ UInt8(exactly: $0.value) ?? UInt8(ascii: "?") }) : Array(utf8) {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "_"):
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "*"),
+        UInt8(ascii: "_"):
         output.append(byte)
       case 0x20: output.append(UInt8(ascii: "+"))
       default: output += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
@@ -853,16 +909,19 @@ extension String {
   /// With line breaks in place of the last spaces before a width; longer words stay whole.
   fileprivate func wrapped(at width: Int) -> String {
     let units = Array(utf16)
+    let width = min(width, units.count)
     var output: [UInt16] = []
     var start = 0
     while start < units.count {
-      if units[start] == 0x20, start + width < units.count || start > 0 {
+      if units[start] == 0x20 {
         start += 1
         continue
       }
       guard units.count - start > width else { break }
       let space: UInt16 = 0x20
-      guard let end = units[start...start + width].lastIndex(of: space) ?? units[(start + width)...].firstIndex(of: space) else { break }
+      guard
+        let end = units[start...start + width].lastIndex(of: space) ?? units[(start + width)...].firstIndex(of: space)
+      else { break }
       output += units[start..<end] + [0x0A]
       start = end + 1
     }

@@ -10,8 +10,6 @@ struct TemplateParser {
   private var depth = 0
   /// The blocks that are open.
   private var open: [(name: String, scope: String?, isInverse: Bool)] = []
-  /// Closing tags minus opening tags of blocks not yet read.
-  private var closersLeft = 0
   /// Whether the last tag ended with `~`.
   private var trimsNext = false
 
@@ -24,14 +22,19 @@ struct TemplateParser {
 
   /// Parses the whole text; no nodes if it has no tags.
   mutating func parse() throws(CodedError) -> [TemplateNode] {
-    guard let first = find("{{", from: 0), let last = bytes.indices.last(where: { matches("}}", at: $0) }) else { return [] }
-    guard first < last else { throw failure("'}}' comes before the first '{{'; remove it, or complete the tag", at: last) }
+    guard let first = find("{{", from: 0), let last = bytes.indices.last(where: { matches("}}", at: $0) }) else {
+      return []
+    }
+    guard first < last else {
+      throw failure("'}}' comes before the first '{{'; remove it, or complete the tag", at: last)
+    }
     at = first
     end = last + 2
-    closersLeft = countClosers()
     var nodes: [TemplateNode] = first > 0 ? [.text(text(0..<first))] : []
     let (body, tag) = try body()
-    if let tag { throw failure("'{{\(tag.isElse ? "else" : "/" + tag.name)}}' is outside of a block; remove it", at: tag.offset) }
+    if let tag {
+      throw failure("'{{\(tag.isElse ? "else" : "/" + tag.name)}}' is outside of a block; remove it", at: tag.offset)
+    }
     nodes += body
     if end < bytes.count { nodes.append(.text(text(end..<bytes.count))) }
     return nodes
@@ -80,13 +83,18 @@ struct TemplateParser {
       }
       if matches("{{!", at: at) {
         let closer = matches("{{!--", at: at) ? "--}}" : "}}"
-        guard let close = find(closer, from: at + 3) else { throw failure("the comment is not closed; add '\(closer)'", at: at) }
+        guard let close = find(closer, from: at + 3) else {
+          throw failure("the comment is not closed; add '\(closer)'", at: at)
+        }
         at = close + closer.utf8.count
         endsInText = false
         continue
       }
       let opening = try self.opening()
-      if opening.isTrimming, endsInText, case .text(let last) = nodes.last {
+      // In Handlebars, `~` has no effect in the closing tag of an inverse section.
+      let isTrimming =
+        if case .end = opening.kind { opening.isTrimming && open.last?.isInverse != true } else { opening.isTrimming }
+      if isTrimming, endsInText, case .text(let last) = nodes.last {
         nodes[nodes.count - 1] = .text(String(last.trimmingSuffix(while: \.isJavaWhitespace)))
       }
       endsInText = false
@@ -102,20 +110,19 @@ struct TemplateParser {
         try close(closer)
         nodes.append(.value(expression, isEscaped: isEscaped))
       case .block:
-        closersLeft += 1
         nodes.append(.block(try block(isInverse: false, at: start)))
       case .inverse:
         skipSpace()
-        let isBare = matches("}}", at: at) || matches("~}}", at: at)
-        // Handlebars decides by what follows: a section of its own needs a closing tag more.
-        if !open.isEmpty, isBare || closersLeft <= open.count { return (nodes, try elseTag(at: start)) }
+        if matches("}}", at: at) || matches("~}}", at: at) {
+          guard !open.isEmpty else { throw failure("'{{^}}' is outside of a block; remove it", at: start) }
+          return (nodes, try elseTag(at: start))
+        }
         nodes.append(.block(try block(isInverse: true, at: start)))
       case .raw:
         nodes.append(.block(try rawBlock()))
       case .end:
         let name = try takeName()
         try close("}}", isTrimming: open.last?.isInverse != true)
-        closersLeft -= 1
         return (nodes, EndTag(offset: start, name: name))
       }
     }
@@ -141,11 +148,13 @@ struct TemplateParser {
     try close("}}")
     let name = block.expression.name
     var scope = open.last?.scope
-    if !isInverse { switch block.expression.params.first {
-    case .path(let path): scope = path.text
-    case .some: scope = nil
-    case nil: break
-    } }
+    if !isInverse {
+      switch block.expression.params.first {
+      case .path(let path): scope = path.text
+      case .some: scope = nil
+      case nil: break
+      }
+    }
     if isInverse {
       // Handlebars ignores these here.
       block.expression.params = []
@@ -157,7 +166,8 @@ struct TemplateParser {
     depth -= 1
     open.removeLast()
     guard tag.name == name else {
-      throw failure("'{{/\(tag.name)}}' closes '{{\(isInverse ? "^" : "#")\(name)}}'; write '{{/\(name)}}'", at: tag.offset)
+      throw failure(
+        "'{{/\(tag.name)}}' closes '{{\(isInverse ? "^" : "#")\(name)}}'; write '{{/\(name)}}'", at: tag.offset)
     }
     return block
   }
@@ -189,7 +199,9 @@ struct TemplateParser {
     var block = TemplateBlock(expression: try expression())
     try close("}}}}")
     let closer = "{{{{/\(block.expression.name)}}}}"
-    guard let close = find(closer, from: at) else { throw failure("the raw block is not closed; add '\(closer)'", at: start) }
+    guard let close = find(closer, from: at) else {
+      throw failure("the raw block is not closed; add '\(closer)'", at: start)
+    }
     block.body = [.text(text(at..<close))]
     at = close + closer.utf8.count
     return block
@@ -198,7 +210,8 @@ struct TemplateParser {
   private mutating func enter(at offset: Int) throws(CodedError) {
     depth += 1
     guard depth <= Template.Limit.depth else {
-      throw failure("blocks and expressions are nested more than \(Template.Limit.depth) deep; split the template", at: offset)
+      throw failure(
+        "blocks and expressions are nested more than \(Template.Limit.depth) deep; split the template", at: offset)
     }
   }
 
@@ -235,7 +248,9 @@ struct TemplateParser {
     if take("{") { return (.value(isEscaped: false, closer: "}}}"), isTrimming) }
     if take("^") { return (.inverse, isTrimming) }
     if take("#>") || take(">") { throw failure("partials are not supported; write the text in place", at: start) }
-    if take("#*") || take("*") || take("# *") { throw failure("decorators are not supported; remove the tag", at: start) }
+    if take("#*") || take("*") || take("# *") {
+      throw failure("decorators are not supported; remove the tag", at: start)
+    }
     if take("#") { return (.block, isTrimming) }
     if take("=") { throw failure("other delimiters are not supported; use '{{' and '}}'", at: start) }
     if take("/") { return (.end, isTrimming) }
@@ -269,7 +284,8 @@ struct TemplateParser {
     skipSpace()
     let offset = at
     let name = try takeName()
-    var result = TemplateExpression(name: name, path: TemplatePath(name), helper: TemplateHelper(rawValue: name), offset: offset)
+    var result = TemplateExpression(
+      name: name, path: TemplatePath(name), helper: TemplateHelper(rawValue: name), offset: offset)
     while true {
       skipSpace()
       let start = at
@@ -289,7 +305,8 @@ struct TemplateParser {
         at = start
         if key == "as" { break }
       }
-      guard at < end, bytes[at] != UInt8(ascii: "}"), bytes[at] != UInt8(ascii: "~"), bytes[at] != UInt8(ascii: ")") else { break }
+      guard at < end, bytes[at] != UInt8(ascii: "}"), bytes[at] != UInt8(ascii: "~"), bytes[at] != UInt8(ascii: ")")
+      else { break }
       guard result.hash.isEmpty else {
         throw failure("parameters come before those with names; move \(found()) to the left", at: at)
       }
@@ -305,7 +322,9 @@ struct TemplateParser {
   private func unknownHelper(_ name: String, at offset: Int) -> CodedError {
     let known = TemplateHelper.allCases.filter { !$0.isUnsupported }.map(\.rawValue)
     let likely = EditDistance.likely(name, among: known)
-    return failure("there is no helper '\(name)'; " + (likely.map { "did you mean '\($0)'?" } ?? "see WireMock's documentation"), at: offset)
+    return failure(
+      "there is no helper '\(name)'; " + (likely.map { "did you mean '\($0)'?" } ?? "see WireMock's documentation"),
+      at: offset)
   }
 
   private mutating func argument() throws(CodedError) -> TemplateExpression.Argument {
@@ -325,10 +344,13 @@ struct TemplateParser {
       at += 1
       guard call.helper != nil else { throw unknownHelper(call.name, at: call.offset) }
       return .call(call)
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+    case let byte
+    where byte.isDigit
+      || ".-".utf8.contains(byte) && start + 1 < end && (byte == UInt8(ascii: "-") || bytes[start + 1].isDigit):
       let digits = bytes[at..<end].prefix { $0.isNameByte || $0 == UInt8(ascii: "-") }
       let text = String(decoding: digits, as: UTF8.self)
-      guard let last = digits.last, last.isDigit, digits.dropFirst().allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") }),
+      guard let last = digits.last, last.isDigit,
+        digits.dropFirst().allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") }),
         let number = Int32(text).map({ TemplateValue.int(Int($0)) }) ?? Double(text).map(TemplateValue.double)
       else { throw failure("'\(text)' is not a number; put it in quotes", at: start) }
       at = digits.endIndex
@@ -355,7 +377,9 @@ struct TemplateParser {
       index += 1
     }
     // Like the lexer of Handlebars, take the shorter string if there is no other quote.
-    guard let close = index < end ? index : plainEnd else { throw failure("the string is not closed; add \(Character(Unicode.Scalar(quote)))", at: at) }
+    guard let close = index < end ? index : plainEnd else {
+      throw failure("the string is not closed; add \(Character(Unicode.Scalar(quote)))", at: at)
+    }
     at = close + 1
     let mark = String(Unicode.Scalar(quote))
     return text(start..<close).replacing("\\" + mark, with: mark)
@@ -367,7 +391,9 @@ struct TemplateParser {
     guard peekWord() == "as" else { return [] }
     _ = try takeName()
     skipSpace()
-    guard at < end, bytes[at] == UInt8(ascii: "|") else { throw failure("'|' expected after 'as', found \(found())", at: at) }
+    guard at < end, bytes[at] == UInt8(ascii: "|") else {
+      throw failure("'|' expected after 'as', found \(found())", at: at)
+    }
     at += 1
     var names: [String] = []
     while true {
@@ -440,26 +466,6 @@ struct TemplateParser {
     return true
   }
 
-  /// Counts closing tags minus opening tags, skipping what the parser skips.
-  private func countClosers() -> Int {
-    var count = 0
-    var index = at
-    while let next = find("{{", from: index) {
-      let closer =
-        next > at && bytes[next - 1] == UInt8(ascii: "\\") ? "}}" : matches("{{!--", at: next) ? "--}}"
-        : matches("{{!", at: next) ? "}}" : matches("{{{{", at: next) ? "{{{{/" : ""
-      index = next + 2
-      if !closer.isEmpty {
-        guard let close = find(closer, from: index) else { break }
-        index = close + closer.utf8.count
-      } else {
-        if matches("~", at: index) { index += 1 }
-        if matches("/", at: index) { count += 1 } else if matches("#", at: index) { count -= 1 }
-      }
-    }
-    return count
-  }
-
   private func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
   private func found() -> String {
@@ -480,7 +486,9 @@ extension UInt8 {
   fileprivate var isNameByte: Bool {
     switch self {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x80...: true
-    case UInt8(ascii: "_"), UInt8(ascii: "$"), UInt8(ascii: "@"), UInt8(ascii: ":"), UInt8(ascii: "."), UInt8(ascii: "/"): true
+    case UInt8(ascii: "_"), UInt8(ascii: "$"), UInt8(ascii: "@"), UInt8(ascii: ":"), UInt8(ascii: "."),
+      UInt8(ascii: "/"):
+      true
     default: false
     }
   }
@@ -490,5 +498,7 @@ extension UInt8 {
 
 extension Character {
   /// What Java's `Character.isWhitespace` means.
-  var isJavaWhitespace: Bool { isWhitespace && self != "\u{A0}" && self != "\u{2007}" && self != "\u{202F}" && self != "\u{85}" }
+  var isJavaWhitespace: Bool {
+    isWhitespace && self != "\u{A0}" && self != "\u{2007}" && self != "\u{202F}" && self != "\u{85}"
+  }
 }

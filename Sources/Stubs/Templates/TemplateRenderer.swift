@@ -48,7 +48,7 @@ final class TemplateScope {
       case "last": .string(isLast ? "last" : "")
       case "odd": .string(index % 2 == 0 ? "" : "odd")
       case "even": .string(index % 2 == 0 ? "even" : "")
-      case "index_1": .int(index + 1)
+      case "index_1": .int(index &+ 1)
       default: nil
       }
     case .member(let key, let index, let isLast):
@@ -71,10 +71,12 @@ final class TemplateRenderer {
   private(set) var output = ""
   /// What `assign`, `parseJson` and others store.
   private var variables: [String: TemplateValue] = [:]
-  private var iterations = 0
+  private var steps = 0
   private var work = 0
+  /// The last text that was read as JSON.
+  private var parsed: (text: String, json: JSON)?
   /// Limits all regular expressions of the rendering together.
-  let patternBudget = PatternBudget()
+  private(set) lazy var patternBudget = PatternBudget()
 
   init(_ context: TemplateContext, name: String, text: String) {
     self.context = context
@@ -84,6 +86,7 @@ final class TemplateRenderer {
   }
 
   func render(_ nodes: [TemplateNode], in scope: TemplateScope) throws(CodedError) {
+    try step(nodes.count)
     for node in nodes {
       switch node {
       case .text(let text): try write(text)
@@ -131,6 +134,8 @@ final class TemplateRenderer {
     for (index, param) in expression.params.enumerated() {
       let value = try value(of: param, in: call.scope)
       if index == 0 { call.context = value } else { call.params.append(value) }
+      // Few helpers build a text of this size, but all read it.
+      try spend((value?.size ?? 0) / 4)
     }
     for (name, argument) in expression.hash {
       if let value = try value(of: argument, in: call.scope) { call.hash.append((name, value)) }
@@ -145,6 +150,14 @@ final class TemplateRenderer {
     case .path(let path): lookUp(path, in: scope)
     case .call(let expression): try value(of: expression, in: scope)
     }
+  }
+
+  /// The value of a JSON text; nil if it is not JSON. Consecutive calls usually have the same text.
+  func json(_ text: String) -> JSON? {
+    if let parsed, parsed.text.hasSameBytes(as: text) { return parsed.json }
+    guard let json = try? JSON.parse(Array(text.utf8)) else { return nil }
+    parsed = (text, json)
+    return json
   }
 
   // MARK: Names
@@ -234,15 +247,16 @@ final class TemplateRenderer {
   func capture(_ body: () throws(CodedError) -> Void) throws(CodedError) -> String {
     let outer = output
     output = ""
-    try body()
     defer { output = outer }
+    try body()
     return output
   }
 
   func write(_ text: String) throws(CodedError) {
     try spend(text.utf8.count)
     guard output.utf8.count + text.utf8.count <= Template.Limit.output else {
-      throw CodedError(.broken, "the output exceeds \(Template.Limit.output >> 20) MB; shorten loops and texts", at: name)
+      throw CodedError(
+        .broken, "the output exceeds \(Template.Limit.output >> 20) MB; shorten loops and texts", at: name)
     }
     output += text
   }
@@ -253,17 +267,18 @@ final class TemplateRenderer {
     work = total
     guard !isTooMuch, bytes <= Template.Limit.output, work <= Template.Limit.work else {
       throw CodedError(
-        .broken, "the template builds more than \(Template.Limit.work >> 20) MB of text; shorten loops and texts", at: name)
+        .broken, "the template builds more than \(Template.Limit.work >> 20) MB of text; shorten loops and texts",
+        at: name)
     }
   }
 
-  /// Counts passes through a loop, or elements.
-  func iterate(_ count: Int = 1) throws(CodedError) {
-    guard count <= Template.Limit.iterations - iterations else {
+  /// Counts tags, passes through a loop, or elements.
+  func step(_ count: Int = 1) throws(CodedError) {
+    guard count <= Template.Limit.steps - steps else {
       throw CodedError(
-        .broken, "more than \(Template.Limit.iterations) passes through loops; shorten the lists", at: name)
+        .broken, "more than \(Template.Limit.steps) tags and list elements; shorten loops and lists", at: name)
     }
-    iterations += count
+    steps += count
   }
 
   /// The text of a value, within the limits.

@@ -32,8 +32,16 @@ package final class TemplateRequest: Sendable {
   private let bodyText = Guarded<String?>(nil)
 
   /// - Parameters:
+  ///   - method: the method as sent.
   ///   - url: path and query as sent.
+  ///   - scheme: `http` or `https`.
+  ///   - host: the name that the client connected to.
+  ///   - port: the port that the client connected to.
+  ///   - headers: the header fields in order.
+  ///   - body: the body without a content encoding.
   ///   - pathVariables: the variables of the stub's `urlPathTemplate`, decoded.
+  ///   - id: the request's id in the journal.
+  ///   - clientAddress: the client's IP address.
   ///   - parts: returns the parts of a multipart body.
   package init(
     method: String, url: String, scheme: String = "http", host: String, port: Int, headers: Headers = [:],
@@ -62,7 +70,9 @@ package final class TemplateRequest: Sendable {
   func member(_ name: String) -> TemplateValue? {
     switch name {
     case "id": return .string(id)
-    case "method": return .string(method)
+    case "method":
+      // Not a string in WireMock either: `eq request.method 'GET'` is false there.
+      return .element(TemplateElement(name: method, text: method, source: method))
     case "url": return .string(url)
     case "requestLine": return .request(self)
     case "path", "pathSegments":
@@ -88,7 +98,9 @@ package final class TemplateRequest: Sendable {
     case "cookies":
       return .grouped(
         headers.all("Cookie").flatMap { $0.split(separator: ";") }.compactMap { pair in
-          let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { String($0).javaTrimmed }
+          let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
+            String($0).javaTrimmed
+          }
           guard parts.count == 2, !parts[0].isEmpty else { return nil }
           let isQuoted = parts[1].count > 1 && parts[1].hasPrefix("\"") && parts[1].hasSuffix("\"")
           return (parts[0], isQuoted ? String(parts[1].dropFirst().dropLast()) : parts[1])
@@ -120,7 +132,8 @@ package final class TemplateRequest: Sendable {
   }
 
   private static func headers(_ headers: Headers) -> TemplateValue {
-    guard case .map(let map) = TemplateValue.grouped(headers.fields.map { ($0.name, $0.value) }, ignoringCase: true) else {
+    guard case .map(let map) = TemplateValue.grouped(headers.fields.map { ($0.name, $0.value) }, ignoringCase: true)
+    else {
       return .null
     }
     let sorted = map.members.sorted { $0.name.lowercased() < $1.name.lowercased() }
@@ -147,13 +160,14 @@ extension TemplateValue {
 
 extension String {
   /// Decodes `%41`, and `+` as a space if asked. Incomplete escapes stay as they are.
-  func percentDecoded(plusIsSpace: Bool) -> String {
+  func percentDecoded(plusIsSpace: Bool, isLatin: Bool = false) -> String {
     guard utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return self }
     var output: [UInt8] = []
     var rest = utf8[...]
     while let byte = rest.popFirst() {
       let digits = rest.prefix(2)
-      if byte == UInt8(ascii: "%"), digits.count == 2, let text = String(digits), !text.hasPrefix("+"), !text.hasPrefix("-"),
+      if byte == UInt8(ascii: "%"), digits.count == 2, let text = String(digits), !text.hasPrefix("+"),
+        !text.hasPrefix("-"),
         let value = UInt8(text, radix: 16)
       {
         output.append(value)
@@ -162,6 +176,7 @@ extension String {
         output.append(byte == UInt8(ascii: "+") && plusIsSpace ? 0x20 : byte)
       }
     }
-    return String(decoding: output, as: UTF8.self)
+    return isLatin
+      ? String(String.UnicodeScalarView(output.map { Unicode.Scalar($0) })) : String(decoding: output, as: UTF8.self)
   }
 }

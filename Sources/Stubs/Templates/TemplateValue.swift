@@ -18,9 +18,7 @@ package enum TemplateValue: Sendable {
   /// The value of JSON, with numbers as Jackson reads them: fractions are decimal, 1.50 is not 1.5.
   package init(_ json: JSON) { self.init(json, isFromPath: false) }
 
-  /// The value of JSON.
-  ///
-  /// - Parameter isFromPath: whether the value is the result of a JSONPath: its fractions are binary, and it prints as JSON.
+  /// The value of JSON. A result of a JSONPath has binary fractions and prints as JSON.
   init(_ json: JSON, isFromPath: Bool) {
     switch json {
     case .null: self = .null
@@ -35,13 +33,14 @@ package enum TemplateValue: Sendable {
         self = .double(Double(text) ?? .nan)
       }
     case .array(let elements):
-      self = .list(TemplateList(elements.map { TemplateValue($0, isFromPath: isFromPath) }, isFromPath ? .json : .plain))
+      self = .list(
+        TemplateList(elements.map { TemplateValue($0, isFromPath: isFromPath) }, isFromPath ? .json : .plain))
     case .object(let members):
       var kept: [(String, TemplateValue)] = []
       var indices: [String: Int] = [:]
       for member in members {
         let value = TemplateValue(member.value, isFromPath: isFromPath)
-        if let index = indices[member.key] {
+        if let index = indices[member.key], kept[index].0.hasSameBytes(as: member.key) {
           kept[index].1 = value
         } else {
           indices[member.key] = kept.count
@@ -87,6 +86,16 @@ package enum TemplateValue: Sendable {
     case .string(let text): text.isEmpty
     case .list(let list): list.elements.isEmpty
     case .map, .date, .element, .request: false
+    }
+  }
+
+  /// How much there is to read, roughly in bytes.
+  var size: Int {
+    switch self {
+    case .string(let text): text.utf8.count
+    case .list(let list): list.weight * 16
+    case .map(let map): map.members.count * 16
+    default: 0
     }
   }
 
@@ -268,13 +277,19 @@ package struct TemplateMap: Sendable {
   let ignoresCase: Bool
   /// Whether it is the result of a JSONPath and prints as JSON.
   var isFromPath = false
+  /// Where names are, in a large map.
+  private let indices: [String: Int]
 
   package init(_ members: [(String, TemplateValue)], ignoresCase: Bool = false) {
     self.members = members.map { (name: $0.0, value: $0.1) }
     self.ignoresCase = ignoresCase
+    let isLarge = members.count > 16 && !ignoresCase
+    indices = isLarge ? Dictionary(members.enumerated().map { ($1.0, $0) }) { first, _ in first } : [:]
   }
 
   package subscript(_ name: String) -> TemplateValue? {
+    if let index = indices[name], members[index].name.hasSameBytes(as: name) { return members[index].value }
+    if !indices.isEmpty, indices[name] == nil { return nil }
     let index = members.firstIndex {
       ignoresCase ? $0.name.lowercased() == name.lowercased() : $0.name.hasSameBytes(as: name)
     }
@@ -338,7 +353,10 @@ extension JSON {
 extension String {
   /// Without characters up to U+0020 at both ends, as Java's `trim` does.
   var javaTrimmed: String {
-    String(trimmingPrefix { $0.unicodeScalars.allSatisfy { $0.value <= 0x20 } }.trimmingSuffix { $0.unicodeScalars.allSatisfy { $0.value <= 0x20 } })
+    String(
+      trimmingPrefix { $0.unicodeScalars.allSatisfy { $0.value <= 0x20 } }.trimmingSuffix {
+        $0.unicodeScalars.allSatisfy { $0.value <= 0x20 }
+      })
   }
 }
 
