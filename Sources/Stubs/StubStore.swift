@@ -48,9 +48,14 @@ package struct StubStore: Sendable {
   private var index: [Key: [(rank: Rank, id: String)]] = [:]
   private var additions = 0
   /// The scenarios' states, if they have left the first.
-  private var states: [String: String] = [:]
-  /// Changes whenever a lookup may have another result.
+  package private(set) var states: [String: String] = [:]
+  /// Changes whenever stubs or states are changed other than by an answer.
   package private(set) var generation = 0
+  private var moves = 0
+  /// Changes whenever anything changes but the number of answers.
+  package var changes: Int { generation + moves }
+  /// The JSON of all stubs, in the order of their addition.
+  package var sources: [JSON] { entries.values.sorted { $0.rank.number < $1.rank.number }.map(\.mapping.source) }
 
   package init() {}
 
@@ -154,6 +159,7 @@ package struct StubStore: Sendable {
   package mutating func use(_ id: String) {
     entries[id]?.uses += 1
     guard let step = entries[id]?.mapping.scenario, let next = step.next else { return }
+    if states[step.name] != next { moves += 1 }
     states[step.name] = next
   }
 

@@ -9,6 +9,8 @@ extension Environment {
 
   /// A snapshot, and a version that shows whether a newer one differs.
   package func versionedSnapshot() -> (snapshot: EnvironmentSnapshot, version: SnapshotVersion) {
+    // Before the state, whose version tells what is in the snapshot: a later change has a later version.
+    let stubs = stubs.progress
     let (progress, last, version) = state.withLock { state in
       let traffic = state.traffic(replay)
       return (
@@ -17,8 +19,8 @@ extension Environment {
           counts: traffic.counts, requests: traffic.requests, togglesRead: state.togglesRead,
           unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent,
           unechoed: state.echoWarnings.lines, redacted: state.redacted, upstreamFailures: state.upstreamFailures,
-          brokenOff: state.brokenOff),
-        state.journal.last, state.version
+          brokenOff: state.brokenOff, stubs: stubs.sources, scenarioStates: stubs.states),
+        state.journal.last, state.version(stubs: stubs.changes)
       )
     }
     let snapshot = EnvironmentSnapshot(

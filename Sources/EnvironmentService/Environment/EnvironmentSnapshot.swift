@@ -56,6 +56,10 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var redacted: [String]?
     var upstreamFailures: [Report.FailedRequest]?
     var brokenOff: [Report.FailedRequest]?
+    /// The stubs, if they differ from those of the folder, in the order of their addition.
+    var stubs: [JSON]?
+    /// The states of scenarios by name.
+    var scenarioStates: [String: String]?
   }
 
   /// The position in a cassette that is being replayed.

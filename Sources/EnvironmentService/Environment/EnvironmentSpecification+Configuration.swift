@@ -26,7 +26,7 @@ extension EnvironmentSpecification {
       return CassetteLocation("/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/"))
     }
     stubs = configuration.stubs
-    stubsAreTemplates = configuration.stubTemplates ?? false
+    stubsAreTemplates = configuration.stubTemplates
     if name.isEmpty { name = cassette?.name ?? "environment" }
     seed = configuration.seed
     // JSON objects are unordered. Sorting by name gives each upstream the same port again after a restart.

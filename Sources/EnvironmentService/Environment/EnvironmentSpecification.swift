@@ -47,8 +47,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var cassette: CassetteLocation?
   /// The path of a folder with stubs: `mappings` and `__files`; nil for none.
   package var stubs: String?
-  /// Whether all texts of stubs' responses are templates.
-  package var stubsAreTemplates = false
+  /// Whether all texts of stubs' responses are templates; nil for false.
+  package var stubsAreTemplates: Bool?
   /// The backends, by name. If empty, replay uses those of the cassette.
   package var upstreams: [CassetteHeader.Upstream] = []
   /// Upstream names by the variables of the command that are set to their endpoints' URLs.

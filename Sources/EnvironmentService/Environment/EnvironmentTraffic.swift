@@ -20,12 +20,14 @@ package struct SnapshotVersion: Sendable, Equatable {
   let unmatched: Int
   let failures: Int
   let lost: Int
+  let stubs: Int
 }
 
 extension Environment {
   /// The current traffic, and the version of the rest of the snapshot.
   package func traffic() -> (EnvironmentTraffic, SnapshotVersion) {
-    state.withLock { ($0.traffic(replay), $0.version) }
+    let changes = stubs.progress.changes
+    return state.withLock { ($0.traffic(replay), $0.version(stubs: changes)) }
   }
 }
 
@@ -41,11 +43,11 @@ extension Environment.State {
       }, counts: journal.counts, requests: requests)
   }
 
-  var version: SnapshotVersion {
+  func version(stubs: Int) -> SnapshotVersion {
     SnapshotVersion(
       revision: live.state.revision, strings: ledger.version, togglesRead: togglesRead.count,
       unmatched: unmatched.count, failures: failures.count,
-      lost: upstreamFailures.count + brokenOff.count)
+      lost: upstreamFailures.count + brokenOff.count, stubs: stubs)
   }
 }
 

@@ -47,6 +47,8 @@ extension Provisioning {
       state.upstreamFailures = progress.upstreamFailures ?? []
       state.brokenOff = progress.brokenOff ?? []
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
+      let stubs = try stubs(specification, mode: snapshot.mode, seed: snapshot.seed)
+      try stubs.restore(sources: progress.stubs, states: progress.scenarioStates ?? [:])
       var replay: Replay?
       if let stored, let location = specification.cassette {
         let opened = try stored.replay(
@@ -67,7 +69,7 @@ extension Provisioning {
         id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,
         clock: snapshot.clock, seed: snapshot.seed, recordedAt: snapshot.recordedAt, notes: notes,
         upstreams: snapshot.upstreams, replay: replay, recorder: recorder,
-        stubs: try stubs(specification, mode: snapshot.mode, seed: snapshot.seed), state: state,
+        stubs: stubs, state: state,
         createdAt: RFC3339.parse(snapshot.createdAt) ?? Date(), isRestored: true)
     } catch {
       recorder?.release()

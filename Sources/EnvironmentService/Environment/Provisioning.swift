@@ -101,7 +101,7 @@ package enum Provisioning {
     var folder: StubFolder?
     if let path = specification.stubs { folder = try StubFolder(path) }
     return try StubServer(
-      folder: folder, areTemplates: specification.stubsAreTemplates, seed: seed, isActive: mode == .mock)
+      folder: folder, areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
   }
 
   /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.

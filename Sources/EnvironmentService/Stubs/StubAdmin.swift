@@ -22,7 +22,14 @@ struct StubAdmin {
     try LocalAccess.check(request.headers, port: environment.mainPort)
     let body = try await request.body.collect(upTo: Self.bodyLimit)
     do {
-      return try answer(request, body)
+      let before = stubs.progress.changes
+      let response = try answer(request, body)
+      if stubs.progress.changes != before {
+        // A client that has been answered finds its stubs again after a restart of the daemon.
+        environment.changes.note()
+        try environment.changes.keep()
+      }
+      return response
     } catch let error as CodedError {
       return Self.errors(error.kind == .cannotWrite ? 500 : 422, error)
     }

@@ -29,6 +29,8 @@ final class StubServer: Sendable {
     /// The decisions for method and target that hold whatever headers and body are, of one generation of the store.
     fileprivate var decisions: [Target: Decision?] = [:]
     fileprivate var generation = -1
+    /// The generation of the store after the folder was read.
+    fileprivate var loadedGeneration = 0
   }
 
   /// A hash of port, method and target.
@@ -84,6 +86,7 @@ final class StubServer: Sendable {
     for mapping in try folder.mappings(isTemplate: areTemplates, makeID: newID) {
       try state.withLock { (state) throws(CodedError) in try state.store.add(mapping) }
     }
+    state.withLock { $0.loadedGeneration = $0.store.generation }
   }
 
   // MARK: Changes
@@ -128,7 +131,27 @@ final class StubServer: Sendable {
       state.store.resetScenarios()
       state.settings = Settings()
       for mapping in mappings { try state.store.add(mapping) }
+      state.loadedGeneration = state.store.generation
     }
+  }
+
+  // MARK: Restarts
+
+  /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, and how often both
+  /// have changed.
+  var progress: (sources: [JSON]?, states: [String: String], changes: Int) {
+    state.withLock { state in
+      let isChanged = state.store.generation != state.loadedGeneration
+      return (isChanged ? state.store.sources : nil, state.store.states, state.store.changes)
+    }
+  }
+
+  func restore(sources: [JSON]?, states: [String: String]) throws(CodedError) {
+    if let sources {
+      state.withLock { $0.store.removeAll() }
+      for source in sources { try add(MappingReader.mapping(source, isTemplate: areTemplates, makeID: newID)) }
+    }
+    state.withLock { state in for (name, value) in states { state.store.setState(value, of: name) } }
   }
 
   // MARK: Answers

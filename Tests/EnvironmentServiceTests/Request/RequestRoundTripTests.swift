@@ -38,6 +38,8 @@ struct RequestRoundTripTests {
     configuration.caller = "test"
     configuration.ports = ["debug"]
     configuration.allowedHosts = ["shop.test"]
+    configuration.stubs = "/tmp/stubs"
+    configuration.stubTemplates = true
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
     // A test without settings inherits all settings of its suite or project file.

@@ -38,6 +38,28 @@ struct RestoringTests {
     }
   }
 
+  @Test("has the stubs that were added while it ran, and the states of their scenarios")
+  func stubs() async throws {
+    try await withService { fixture in
+      try fixture.writeMappings(#"{"request": {"url": "/file"}, "response": {"body": "file"}}"#)
+      let step = #"{"scenarioName": "s", "requiredScenarioState": "%", "request": {"url": "/s"}, "response": {"body": "%"}"#
+      try await fixture.twoLives(.mock) {
+        $0.stubs = "\(fixture.folder)/stubs"
+      } before: { environment async throws in
+        let host: Headers = ["Host": "localhost:\(environment.mainPort)"]
+        for (state, next) in [("Started", "two"), ("two", "three")] {
+          let json = step.replacingOccurrences(of: "%", with: state) + ", \"newScenarioState\": \"\(next)\"}"
+          #expect(try await ask(environment.mainPort, request("POST", "/__admin/mappings", host, json)).status == 201)
+        }
+        #expect(try await ask(environment.mainPort, request("GET", "/s")).text == "Started")
+      } after: { environment async throws in
+        #expect(try await ask(environment.mainPort, request("GET", "/s")).text == "two")
+        #expect(try await ask(environment.mainPort, request("GET", "/file")).text == "file")
+        #expect(environment.stubCount == 3)
+      }
+    }
+  }
+
   @Test("has the same toggles, values and steps, and answers an app that follows from its revision")
   func steps() async throws {
     try await withService { fixture in
