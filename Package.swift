@@ -112,7 +112,7 @@ let package = Package(
       name: "DioramaTesting",
       dependencies: [
         "Basics", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses", "Diorama",
-        "LaunchContract", "HTTPMessages",
+        "LaunchContract", "HTTPMessages", "LocalHTTP",
       ] + embeddedHosting),
     .executableTarget(
       name: "DioramaCommand",

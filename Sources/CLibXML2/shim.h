@@ -3,9 +3,9 @@
 #if !__has_include(<libxml/parser.h>)
 #error "libxml2 is missing. Debian, Ubuntu: apt-get install libxml2-dev. Homebrew: brew install libxml2"
 #endif
-// Debian's libxml2 is built with ICU, whose headers define the same types as Foundation's own ICU. Only the encoding
-// handlers differ without it, and nothing here uses them.
 #include <libxml/xmlversion.h>
+// With ICU, encoding.h includes the headers of the system's ICU, which clash with those of Foundation's. They only add
+// members to xmlCharEncodingHandler, which is not used here.
 #undef LIBXML_ICU_ENABLED
 #include <libxml/parser.h>
 #include <libxml/tree.h>
@@ -13,5 +13,13 @@
 #include <libxml/xpath.h>
 #include <libxml/xpathInternals.h>
 
+// "Function to reset the handler and the error context for out of context error messages": on this thread, XPath no longer
+// prints unknown functions to standard error. In C, since Swift has no functions with a variable number of arguments.
+static void cLibXML2Ignore(void *context, const char *message, ...) {
+  (void)context;
+  (void)message;
+}
+static inline void cLibXML2Silence(void) { xmlSetGenericErrorFunc(NULL, cLibXML2Ignore); }
+
 // A variable in C, which Swift takes for shared state.
-static inline void diorama_xml_free(void *memory) { xmlFree(memory); }
+static inline void cLibXML2Free(void *memory) { xmlFree(memory); }

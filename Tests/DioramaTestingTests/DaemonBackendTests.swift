@@ -10,7 +10,7 @@ struct DaemonBackendTests {
   @Test(
     "passes the same tests as an environment in the test process",
     arguments: [
-      "TraitTests", "RecordingTests", "EnvironmentChangesTests", "CredentialTests", "XCTestCaseTests",
+      "TraitTests", "RecordingTests", "EnvironmentChangesTests", "CredentialTests", "XCTestCaseTests", "StubbingTests",
     ])
   func suites(_ suite: String) async throws {
     let daemon = try await RunningDaemon()

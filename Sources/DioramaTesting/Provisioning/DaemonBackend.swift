@@ -6,6 +6,13 @@ import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
+import LocalHTTP
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
 
 /// An environment in a daemon. It is owned by this process and ends when the process exits at the latest.
 struct DaemonBackend: EnvironmentBackend {
@@ -107,6 +114,32 @@ struct DaemonBackend: EnvironmentBackend {
     patch.timeoutSeconds = timeout / .seconds(1)
     _ = try await asking { [patch] () throws(DaemonClientError) in try await client.change(id, patch) }
     try await refresh()
+  }
+
+  func admin(
+    _ method: String, _ path: String, _ body: [UInt8]
+  ) async throws(CodedError) -> (status: Int, body: [UInt8]) {
+    guard let url = seen.withLock({ $0.document.control?.url }).flatMap(URL.init(string:)), let host = url.host,
+      let port = url.port.flatMap(UInt16.init(exactly:))
+    else { throw CodedError(.inputOutput, "the environment has no control URL") }
+    var address = in_addr()
+    guard inet_pton(AF_INET, host, &address) == 1 else {
+      throw CodedError(.inputOutput, "'\(host)' in the environment's control URL is not an IPv4 address")
+    }
+    let head =
+      "\(method) /__admin\(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nContent-Type: application/json\r\n"
+      + "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
+    let deadline = ContinuousClock.now + .seconds(60)
+    let request = Array(head.utf8) + body
+    let result = await Task.detached { [address] in
+      Result { () throws(CodedError) in
+        let socket = try LocalSocket(to: .loopback(address, port: port), by: deadline)
+        try socket.send(request, by: deadline)
+        return try socket.receiveResponse(by: deadline)
+      }
+    }.value
+    let response = try result.get()
+    return (response.status, response.body)
   }
 
   func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report {

@@ -103,6 +103,10 @@ import EnvironmentConfiguration
         mode: change.mode.flatMap { Mode(rawValue: $0.rawValue) }, timeout: timeout)
     }
 
+    func admin(_ method: String, _ path: String, _ body: [UInt8]) async -> (status: Int, body: [UInt8]) {
+      await environment.admin(method, path, body)
+    }
+
     func end(hasSucceeded: Bool, expectsRequests: Bool) async -> Report {
       await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
     }

@@ -35,6 +35,15 @@ protocol EnvironmentBackend: Sendable {
 
   func update(_ change: EnvironmentChange, timeout: Duration) async throws(CodedError)
 
+  /// Calls WireMock's admin API.
+  ///
+  /// - Parameters:
+  ///   - method: the method.
+  ///   - path: the path below `/__admin`.
+  ///   - body: the body; may be empty.
+  /// - Returns: the status and the body of the answer.
+  func admin(_ method: String, _ path: String, _ body: [UInt8]) async throws(CodedError) -> (status: Int, body: [UInt8])
+
   /// Ends the environment.
   ///
   /// - Parameters:

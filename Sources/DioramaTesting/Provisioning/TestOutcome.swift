@@ -80,6 +80,19 @@ enum Reporter: Sendable {
     }
   }
 
+  /// Fails the test at a line.
+  func fail(_ text: String, at location: SourceLocation) {
+    switch self {
+    case .swiftTesting: Issue.record(Comment(rawValue: text), sourceLocation: location)
+    case .xctest:
+      #if canImport(Darwin)
+        XCTFail(text)
+      #else
+        XCTFail("\(location.fileID):\(location.line): \(text)")
+      #endif
+    }
+  }
+
   func report(_ outcome: TestOutcome, attachingTo testCase: XCTestCase? = nil) {
     if let note = outcome.note { Self.say(note.escapedForTerminal) }
     for attachment in outcome.attachments { attach(attachment, to: testCase) }

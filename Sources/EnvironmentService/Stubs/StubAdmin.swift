@@ -511,6 +511,26 @@ extension StubResponse.DelayDistribution {
   }
 }
 
+extension Environment {
+  /// Calls WireMock's admin API without a socket.
+  ///
+  /// - Parameters:
+  ///   - method: the method.
+  ///   - path: the path below `/__admin`.
+  ///   - body: the body.
+  /// - Returns: the status and the body of the answer.
+  package func admin(_ method: String, _ path: String, _ body: [UInt8]) async -> (status: Int, body: [UInt8]) {
+    let request = Request(
+      method: method, target: StubAdmin.path + path, headers: ["Host": "127.0.0.1:\(mainPort)"], body: .bytes(body))
+    let response: Response
+    do { response = try await StubAdmin(environment: self).respond(to: request) } catch {
+      response = self.response(to: error)
+    }
+    let content: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
+    return (response.status, content)
+  }
+}
+
 extension StubMapping {
   /// The mapping with the mark of one that is saved as a file.
   fileprivate var saved: StubMapping {

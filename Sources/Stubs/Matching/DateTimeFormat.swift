@@ -3,7 +3,7 @@ import Foundation
 
 /// A format of date-times: the letters of Java's `DateTimeFormatter`, with English names, or `unix` or `epoch`.
 struct DateTimeFormat: Sendable {
-  private indirect enum Token {
+  private enum Token {
     case literal(String)
     /// `T` or `t`.
     case timeMark

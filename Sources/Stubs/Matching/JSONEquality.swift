@@ -8,8 +8,8 @@ import Cassettes
 /// try equality.matches(body)
 /// ```
 package struct JSONEquality: Sendable {
-  /// The maximum nesting of the expected value, so that no comparison exhausts the stack.
-  private static let maximumDepth = 128
+  /// The maximum nesting of the expected value, which fits a stack of 512 KiB, as threads have on macOS.
+  private static let maximumDepth = 64
 
   private let expected: Expected
   private let ignoreArrayOrder: Bool
@@ -243,8 +243,9 @@ package struct JSONEquality: Sendable {
       }
       let extra = places.values.flatMap(\.self).sorted().map { others[$0] }
       let (unpaired, unused) = try unpaired(missing, extra)
+      if stopsAtFirst { return unpaired.count + (ignoreExtraElements ? 0 : unused.count) }
       if elements.count == others.count, unpaired.count == 1, unused.count == 1 {
-        return try differences(unpaired[0], unused[0], stopsAtFirst: stopsAtFirst)
+        return try differences(unpaired[0], unused[0], stopsAtFirst: false)
       }
       let count = unpaired.reduce(0) { $0 + $1.weight }
       return ignoreExtraElements ? count : count + unused.reduce(0) { $0 + JSONEquality.weight($1) }

@@ -49,7 +49,8 @@ package struct JSONSchema: Sendable {
     "draft-04": Version.v4, "draft-06": .v6, "draft-07": .v7, "2019-09": .v201909, "2020-12": .v202012,
   ]
   private static let types: Set<String> = ["null", "boolean", "integer", "number", "string", "array", "object"]
-  private static let maximumDepth = 128
+  /// The maximum nesting of schemas and of checks, which fits a stack of 512 KiB, as threads have on macOS.
+  fileprivate static let maximumDepth = 64
 
   fileprivate let version: Version
   fileprivate let root: Location
@@ -219,7 +220,6 @@ package struct JSONSchema: Sendable {
 private struct JSONSchemaValidation {
   typealias Problem = JSONSchema.Problem
 
-  private static let maximumDepth = 100
   private static let maximumSteps = 1_000_000
 
   struct Outcome {
@@ -264,9 +264,9 @@ private struct JSONSchemaValidation {
   ) throws(CodedError) -> Outcome {
     let (rules, base) = (location.schema, location.base)
     try spend()
-    guard depth <= Self.maximumDepth else {
+    guard depth <= JSONSchema.maximumDepth else {
       throw CodedError(
-        .broken, "the JSON schema refers to itself without an end, or more than \(Self.maximumDepth) deep")
+        .broken, "the JSON schema refers to itself without an end, or more than \(JSONSchema.maximumDepth) deep")
     }
     if let allows = rules.bool {
       return Outcome(problems: allows ? [] : [Problem(place: place, keyword: "false")])
@@ -276,6 +276,24 @@ private struct JSONSchemaValidation {
     if entersResource { entered.append(base) }
     defer { if entersResource { entered.removeLast() } }
     var outcome = Outcome()
+    for target in try references(members, in: base) {
+      outcome.merge(try check(value, target, at: place, depth: depth + 1))
+      if schema.version <= .v7 { return outcome }
+    }
+    outcome.problems += try ownKeywords(value, rules).map { Problem(place: place, keyword: $0) }
+    switch value {
+    case .array(let elements): try checkElements(elements, rules, base, place, depth, &outcome)
+    case .object(let members): try checkMembers(members, rules, base, place, depth, &outcome)
+    default: break
+    }
+    try checkAlternatives(value, rules, base, place, depth, &outcome)
+    try checkUnevaluated(value, rules, base, place, depth, &outcome)
+    return outcome
+  }
+
+  /// The schemas that the references of a schema lead to.
+  private func references(_ members: [JSON.Member], in base: String) throws(CodedError) -> [JSONSchema.Location] {
+    var targets: [JSONSchema.Location] = []
     for member in members {
       let location: JSONSchema.Location?
       switch (member.key, member.value.string) {
@@ -286,27 +304,56 @@ private struct JSONSchemaValidation {
       default: continue
       }
       guard let location else { throw CodedError(.broken, "a $ref of the JSON schema leads nowhere") }
-      outcome.merge(try check(value, location, at: place, depth: depth + 1))
-      if schema.version <= .v7 { return outcome }
+      targets.append(location)
     }
-    func fail(_ keyword: String) { outcome.problems.append(Problem(place: place, keyword: keyword)) }
+    return targets
+  }
+
+  /// The keywords about the value itself, not its elements and members, that are not met.
+  private func ownKeywords(_ value: JSON, _ rules: JSON) throws(CodedError) -> [String] {
+    var broken: [String] = []
     if let type = rules["type"], !Self.has(value, type, isNullable: rules["nullable"]?.bool == true, schema.version) {
-      fail("type")
+      broken.append("type")
     }
     if let allowed = rules["enum"]?.array, !allowed.contains(where: { CanonicalJSON.areSame($0, value) }) {
-      fail("enum")
+      broken.append("enum")
     }
-    if schema.version > .v4, let only = rules["const"], !CanonicalJSON.areSame(only, value) { fail("const") }
+    if schema.version > .v4, let only = rules["const"], !CanonicalJSON.areSame(only, value) { broken.append("const") }
     switch value {
-    case .number(let text): for word in Self.brokenLimits(text, rules, schema.version) { fail(word) }
-    case .string(let text): for word in try brokenTextRules(text, rules) { fail(word) }
-    case .array(let elements): try checkElements(elements, rules, base, place, depth, &outcome)
-    case .object(let members): try checkMembers(members, rules, base, place, depth, &outcome)
+    case .number(let text): broken += Self.brokenLimits(text, rules)
+    case .string(let text): broken += try brokenTextRules(text, rules)
+    case .array(let elements):
+      if let least = rules["minItems"]?.int, elements.count < least { broken.append("minItems") }
+      if let most = rules["maxItems"]?.int, elements.count > most { broken.append("maxItems") }
+      if rules["uniqueItems"]?.bool == true, !Self.areUnique(elements) { broken.append("uniqueItems") }
+    case .object(let members):
+      if let least = rules["minProperties"]?.int, members.count < least { broken.append("minProperties") }
+      if let most = rules["maxProperties"]?.int, members.count > most { broken.append("maxProperties") }
+      for name in rules["required"]?.array ?? [] where !Self.has(members, name) { broken.append("required") }
+      for word in schema.version <= .v7 ? ["dependencies"] : ["dependentRequired"] {
+        for dependency in rules[word]?.object ?? [] where members.last(named: dependency.key) != nil {
+          for name in dependency.value.array ?? [] where !Self.has(members, name) { broken.append(word) }
+        }
+      }
     case .null, .bool: break
     }
-    try checkAlternatives(value, rules, base, place, depth, &outcome)
-    try checkUnevaluated(value, rules, base, place, depth, &outcome)
-    return outcome
+    return broken
+  }
+
+  private static func areUnique(_ elements: [JSON]) -> Bool {
+    var seen: [UInt64: [JSON]] = [:]
+    for element in elements {
+      var hash = SipHash()
+      CanonicalJSON.append(element, to: &hash)
+      let key = hash.finish().0
+      if seen[key]?.contains(where: { CanonicalJSON.areSame($0, element) }) == true { return false }
+      seen[key, default: []].append(element)
+    }
+    return true
+  }
+
+  private static func has(_ members: [JSON.Member], _ name: JSON) -> Bool {
+    name.string.map { members.last(named: $0) != nil } ?? true
   }
 
   private static func has(_ value: JSON, _ type: JSON, isNullable: Bool, _ version: JSONSchema.Version) -> Bool {
@@ -326,7 +373,7 @@ private struct JSONSchemaValidation {
 
   // MARK: Numbers and texts
 
-  private static func brokenLimits(_ text: String, _ rules: JSON, _ version: JSONSchema.Version) -> [String] {
+  private static func brokenLimits(_ text: String, _ rules: JSON) -> [String] {
     guard let number = Double(text) else { return [] }
     var broken: [String] = []
     let isOpenBelow = rules["exclusiveMinimum"]?.bool == true
@@ -348,7 +395,7 @@ private struct JSONSchemaValidation {
     return broken
   }
 
-  private mutating func brokenTextRules(_ text: String, _ rules: JSON) throws(CodedError) -> [String] {
+  private func brokenTextRules(_ text: String, _ rules: JSON) throws(CodedError) -> [String] {
     var broken: [String] = []
     let count = text.unicodeScalars.count
     if let least = rules["minLength"]?.int, count < least { broken.append("minLength") }
@@ -370,19 +417,6 @@ private struct JSONSchemaValidation {
   private mutating func checkElements(
     _ elements: [JSON], _ rules: JSON, _ base: String, _ place: String, _ depth: Int, _ outcome: inout Outcome
   ) throws(CodedError) {
-    func fail(_ keyword: String) { outcome.problems.append(Problem(place: place, keyword: keyword)) }
-    if let least = rules["minItems"]?.int, elements.count < least { fail("minItems") }
-    if let most = rules["maxItems"]?.int, elements.count > most { fail("maxItems") }
-    if rules["uniqueItems"]?.bool == true {
-      var seen: [UInt64: [JSON]] = [:]
-      for element in elements {
-        var hash = SipHash()
-        CanonicalJSON.append(element, to: &hash)
-        let key = hash.finish().0
-        if seen[key]?.contains(where: { CanonicalJSON.areSame($0, element) }) == true { fail("uniqueItems") }
-        seen[key, default: []].append(element)
-      }
-    }
     let isNew = schema.version == .v202012
     let first = (isNew ? rules["prefixItems"]?.array : rules["items"]?.array) ?? []
     let others = isNew ? rules["items"] : rules["items"]?.array == nil ? rules["items"] : rules["additionalItems"]
@@ -399,8 +433,12 @@ private struct JSONSchemaValidation {
       if isNew { outcome.indexes.insert(index) }
     }
     let hasCounts = schema.version >= .v201909
-    if count < (hasCounts ? rules["minContains"]?.int ?? 1 : 1) { fail("contains") }
-    if hasCounts, let most = rules["maxContains"]?.int, count > most { fail("maxContains") }
+    if count < (hasCounts ? rules["minContains"]?.int ?? 1 : 1) {
+      outcome.problems.append(Problem(place: place, keyword: "contains"))
+    }
+    if hasCounts, let most = rules["maxContains"]?.int, count > most {
+      outcome.problems.append(Problem(place: place, keyword: "maxContains"))
+    }
   }
 
   // MARK: Objects
@@ -408,11 +446,6 @@ private struct JSONSchemaValidation {
   private mutating func checkMembers(
     _ members: [JSON.Member], _ rules: JSON, _ base: String, _ place: String, _ depth: Int, _ outcome: inout Outcome
   ) throws(CodedError) {
-    func fail(_ keyword: String) { outcome.problems.append(Problem(place: place, keyword: keyword)) }
-    func has(_ name: JSON) -> Bool { name.string.map { members.last(named: $0) != nil } ?? true }
-    if let least = rules["minProperties"]?.int, members.count < least { fail("minProperties") }
-    if let most = rules["maxProperties"]?.int, members.count > most { fail("maxProperties") }
-    for name in rules["required"]?.array ?? [] where !has(name) { fail("required") }
     let properties = rules["properties"]?.object ?? []
     let patterns = rules["patternProperties"]?.object ?? []
     for member in members {
@@ -427,17 +460,12 @@ private struct JSONSchemaValidation {
       if schema.version > .v4, let names = rules["propertyNames"],
         try !check(.string(member.key), names, in: base, at: here, depth: depth + 1).problems.isEmpty
       {
-        fail("propertyNames")
+        outcome.problems.append(Problem(place: here, keyword: "propertyNames"))
       }
     }
-    for word in schema.version <= .v7 ? ["dependencies"] : ["dependentRequired", "dependentSchemas"] {
-      for dependency in rules[word]?.object ?? [] where members.last(named: dependency.key) != nil {
-        if let names = dependency.value.array {
-          for name in names where !has(name) { fail(word) }
-        } else {
-          outcome.merge(try check(.object(members), dependency.value, in: base, at: place, depth: depth + 1))
-        }
-      }
+    let dependencies = rules[schema.version <= .v7 ? "dependencies" : "dependentSchemas"]?.object ?? []
+    for dependency in dependencies where dependency.value.array == nil && members.last(named: dependency.key) != nil {
+      outcome.merge(try check(.object(members), dependency.value, in: base, at: place, depth: depth + 1))
     }
   }
 

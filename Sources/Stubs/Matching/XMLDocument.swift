@@ -13,11 +13,13 @@ import CLibXML2
 package final class XMLDocument {
   /// The maximum size in bytes. The tree needs several times that.
   package static let maximumSize = 32 << 20
+  /// The maximum nesting, which fits a stack of 512 KiB, as threads have on macOS.
+  private static let maximumDepth = 100
   private static let maximumExpression = 4096
   private static let maximumOperations: UInt = 10_000_000
 
   private let document: xmlDocPtr
-  // What XPath sees differently without namespaces: the elements in a default namespace, and the attributes in any.
+  // What XPath sees differently without namespaces: the elements and the attributes that have one.
   private var elements: [(node: xmlNodePtr, namespace: xmlNsPtr)] = []
   private var attributes: [(node: xmlAttrPtr, namespace: xmlNsPtr)] = []
   private var hasNamespaces = true
@@ -52,7 +54,9 @@ package final class XMLDocument {
     }
     guard let parsed else { throw CodedError(.broken, "not XML: \(Self.problem(context))") }
     document = parsed
-    if let root = xmlDocGetRootElement(parsed) { note(root) }
+    guard let root = xmlDocGetRootElement(parsed), note(root, depth: 1) else {
+      throw CodedError(.broken, "the XML is nested more than \(Self.maximumDepth) deep")
+    }
   }
 
   // "Free up all the structures used by a document, tree included."
@@ -68,20 +72,24 @@ package final class XMLDocument {
     return "line \(error.pointee.line): \(String(cString: message).split(separator: "\n").first ?? "")"
   }
 
-  private func note(_ node: xmlNodePtr) {
-    if let namespace = node.pointee.ns, namespace.pointee.prefix == nil { elements.append((node, namespace)) }
+  /// Collects what has a namespace; returns false if the elements are nested too deeply.
+  private func note(_ node: xmlNodePtr, depth: Int) -> Bool {
+    guard depth <= Self.maximumDepth else { return false }
+    if let namespace = node.pointee.ns { elements.append((node, namespace)) }
     for attribute in node.attributes {
       if let namespace = attribute.pointee.ns { attributes.append((attribute, namespace)) }
     }
-    for child in node.children where child.pointee.type == XML_ELEMENT_NODE { note(child) }
+    for child in node.children where child.pointee.type == XML_ELEMENT_NODE {
+      guard note(child, depth: depth + 1) else { return false }
+    }
+    return true
   }
 
   // MARK: XPath
 
   /// Evaluates an XPath expression.
   ///
-  /// Without `namespaces`, as in WireMock, `order` finds elements in any default namespace, too, and elements with a prefix
-  /// are found by `*[local-name()='order']` only.
+  /// Without `namespaces`, as in WireMock, `order` finds elements in any namespace, whatever their prefix is.
   ///
   /// - Parameters:
   ///   - xpath: the expression.
@@ -94,6 +102,10 @@ package final class XMLDocument {
   }
 
   /// What an expression selects, for templates.
+  ///
+  /// - Parameter xpath: the expression.
+  /// - Returns: the selected nodes in document order, or one element for a text or a number.
+  /// - Throws: ``CodedError`` if the expression is not valid or takes too many steps.
   package func elements(xpath: String) throws(CodedError) -> [TemplateElement] {
     try evaluate(xpath, [:], other: { TemplateElement(name: "", text: $0, source: $0) }) { node in
       guard node.pointee.type == XML_ELEMENT_NODE else {
@@ -102,7 +114,7 @@ package final class XMLDocument {
       }
       // "The content of the node … It must be freed by the caller", all of its texts.
       let content = xmlNodeGetContent(node)
-      defer { diorama_xml_free(content) }
+      defer { cLibXML2Free(content) }
       return TemplateElement(
         name: node.qualifiedName, text: content.map { String(cString: $0) } ?? "",
         attributes: node.attributes.map { .init($0.qualifiedName, $0.value) }, source: printed(node))
@@ -118,8 +130,12 @@ package final class XMLDocument {
     see(namespaces: !namespaces.isEmpty)
     guard let context = xmlXPathNewContext(document) else { throw CodedError(.broken, "out of memory") }
     defer { xmlXPathFreeContext(context) }
-    // Without a function of its own, the context reports errors to the global one, which prints them.
+    // Relative paths start at the document.
+    context.pointee.node = UnsafeMutableRawPointer(document).assumingMemoryBound(to: xmlNode.self)
+    // Without these, errors are printed: without a function of its own, the context uses the global one, and for an unknown
+    // function it does so anyway.
     context.pointee.error = { _, _ in }
+    cLibXML2Silence()
     context.pointee.opLimit = Self.maximumOperations
     for (prefix, uri) in namespaces { xmlXPathRegisterNs(context, prefix, uri) }
     // "The xmlXPathObjectPtr resulting from the evaluation or NULL. The caller has to free the object."
@@ -240,8 +256,7 @@ struct XMLTree: Sendable {
     case document
     /// The name without its prefix, the default namespace, and the attributes by their names with prefixes, sorted.
     ///
-    /// The namespace of a prefix does not count: WireMock compares the expected document without namespaces, of which only
-    /// the default one survives.
+    /// The namespace of a prefix does not count, since WireMock does not parse the expected document's prefixes.
     case element(name: String, namespace: String?, [(name: String, value: String)])
     case text(String)
     case instruction(target: String, String)

@@ -94,6 +94,16 @@ struct JSONEqualityTests {
     #expect(throws: CodedError.self) { try patterns.matches(.array((0..<5_000).map { .int($0) })) }
   }
 
+  @Test("compares deeply nested values on a small stack, and quickly in any order")
+  func depth() async throws {
+    try await onSmallStack {
+      let equality = try Self.equality(.nested(30, #"[{"a":"#, "1", "}]"), order: true)
+      let other = try Self.json(.nested(30, #"[{"a":"#, "2", "}]"))
+      #expect(try !equality.matches(other))
+      #expect(try equality.distance(to: other) > 0)
+    }
+  }
+
   @Test("survives 20,000 damaged values")
   func mutations() throws {
     let texts = [

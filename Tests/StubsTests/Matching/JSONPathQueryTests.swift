@@ -87,7 +87,7 @@ struct JSONPathQueryTests {
     #expect(try JSONPathQuery(path).nodes(in: try JSON.parse(Array(Self.shop.utf8))).isEmpty)
   }
 
-  @Test("matches as WireMock does, where null and empty results are none")
+  @Test("does not match if the result is null or empty, as in WireMock")
   func matching() throws {
     let shop = try JSON.parse(Array(Self.shop.utf8))
     for path in ["$", "$.expensive", "$.no", "$..price", "$.store.book[?(@.isbn)]"] {
@@ -129,6 +129,15 @@ struct JSONPathQueryTests {
     let slow = try JSONPathQuery("$[?(@ =~ /(a+)+[bc]d?/)]")
     let text = "[\"\(String(repeating: "a", count: 40))\"]"
     #expect(throws: CodedError.self) { try slow.nodes(in: try JSON.parse(Array(text.utf8))) }
+  }
+
+  @Test("reads nested queries on a small stack")
+  func depth() async throws {
+    try await onSmallStack {
+      let deep = try JSON.parse(Array(String.nested(400, "[", "1", "]").utf8))
+      _ = try JSONPathQuery("$" + .nested(15, "[?(@", "", ")]")).nodes(in: deep)
+      _ = try JSONPathQuery("$[?(" + .nested(28, "!(", "@.a", ")") + ")]").nodes(in: deep)
+    }
   }
 
   @Test("survives 20,000 damaged paths")

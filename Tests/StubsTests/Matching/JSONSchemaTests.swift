@@ -130,6 +130,16 @@ struct JSONSchemaTests {
     #expect(throws: CodedError.self) { try Self.isValid("1", schema) }
   }
 
+  @Test("validates deeply nested values on a small stack")
+  func depth() async throws {
+    try await onSmallStack { () throws in
+      #expect(try Self.isValid(.nested(60, "[", "1", "]"), .nested(60, #"{"items": "#, "{}", "}")))
+      let tree = ##"{"items": {"$ref": "#"}}"##
+      #expect(try Self.isValid(.nested(30, "[", "1", "]"), tree))
+      #expect(throws: CodedError.self) { try Self.isValid(.nested(100, "[", "1", "]"), tree) }
+    }
+  }
+
   @Test("survives 20,000 damaged schemas")
   func mutations() throws {
     let schemas = [

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Texts that come from others by small changes, the same in every run.
 struct Mutations {
   private var state: UInt64 = 0x5EED
@@ -27,5 +29,21 @@ struct Mutations {
       }
     }
     return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+/// Runs a body on a thread with a stack of 512 KiB, which is what threads have on macOS.
+func onSmallStack(_ body: @escaping @Sendable () throws -> Void) async throws {
+  try await withCheckedThrowingContinuation { continuation in
+    let thread = Thread { continuation.resume(with: Result(catching: body)) }
+    thread.stackSize = 512 << 10
+    thread.start()
+  }
+}
+
+extension String {
+  /// A text inside of `count` nested pairs.
+  static func nested(_ count: Int, _ opening: String, _ text: String, _ closing: String) -> String {
+    String(repeating: opening, count: count) + text + String(repeating: closing, count: count)
   }
 }

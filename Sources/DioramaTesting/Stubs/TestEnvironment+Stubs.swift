@@ -1,0 +1,165 @@
+import Basics
+public import Foundation
+import LaunchContract
+public import Testing
+import XCTest
+
+/// A stub that a test has added to its environment.
+public struct Stub: Sendable {
+  let environment: TestEnvironment
+  let ids: [String]
+  /// What messages call the stub.
+  public let name: String
+
+  /// Removes the stub. Later requests are answered by other stubs, the cassette or the upstream.
+  ///
+  /// - Throws: ``DioramaTestingError`` if the environment cannot be reached.
+  public func remove() async throws(DioramaTestingError) {
+    for id in ids { _ = try await environment.admin("DELETE", "/mappings/\(id)", nil) }
+  }
+}
+
+extension TestEnvironment {
+  /// A request that the environment has received.
+  public struct ReceivedRequest: Sendable {
+    /// The method as sent.
+    public let method: String
+    /// The URL as the upstream would see it, with the query.
+    public let url: String
+    /// The header fields by name.
+    public let headers: [String: String]
+    /// The body.
+    public let body: Data
+
+    /// The body as a value.
+    ///
+    /// - Parameter type: the type to decode by a `JSONDecoder` with default settings.
+    /// - Returns: the value.
+    /// - Throws: a `DecodingError`.
+    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+      try JSONDecoder().decode(type, from: body)
+    }
+  }
+
+  /// Answers requests with a stub, before the cassette and the upstream. In mode `mock`, stubs are all there is.
+  ///
+  /// ```swift
+  /// try await environment.stub(.get("/prescriptions")) { .json([PrescriptionDTO.mock()]) }
+  /// try await environment.stub(.get("/profile")) { .responses(.status(500), .json(profile)) }
+  /// ```
+  ///
+  /// Of the stubs that match a request, the one added last answers.
+  ///
+  /// - Parameters:
+  ///   - pattern: the requests to answer.
+  ///   - name: the stub's name in reports; by default the method and the path.
+  ///   - response: returns the response; called once.
+  /// - Returns: the stub, for removing it.
+  /// - Throws: ``DioramaTestingError`` if the stub is not valid or the environment cannot be reached.
+  @discardableResult
+  public func stub(
+    _ pattern: RequestPattern, name: String? = nil, _ response: () -> StubResponse
+  ) async throws(DioramaTestingError) -> Stub {
+    let request = try pattern.json()
+    let responses = try response().json()
+    let label = name ?? "\(request["method"]?.string ?? "") \(Self.path(of: request))"
+    var ids: [String] = []
+    // The states of a scenario count the answers.
+    let scenario = "sequence \(UUID().uuidString)"
+    // The first is added last, because of equal stubs the last one answers.
+    for (number, response) in responses.enumerated().reversed() {
+      var mapping: [JSON.Member] = [.init("request", request), .init("response", response)]
+      if name != nil || responses.count > 1 {
+        mapping.append(.init("name", .string(responses.count > 1 ? "\(label), response \(number + 1)" : label)))
+      }
+      if responses.count > 1 {
+        mapping.append(.init("scenarioName", .string(scenario)))
+        mapping.append(.init("requiredScenarioState", .string(number == 0 ? "Started" : "\(number)")))
+        if number + 1 < responses.count { mapping.append(.init("newScenarioState", .string("\(number + 1)"))) }
+      }
+      let added = try await admin("POST", "/mappings", .object(mapping))
+      if let id = added["id"]?.string { ids.append(id) }
+    }
+    return Stub(environment: self, ids: ids, name: label)
+  }
+
+  private static func path(of request: JSON) -> String {
+    ["url", "urlPathTemplate", "urlPath"].lazy.compactMap { request[$0]?.string }.first ?? ""
+  }
+
+  /// The requests that the environment has received, in order. Requests are kept while it has stubs, and in mode `mock`.
+  ///
+  /// ```swift
+  /// let orders = try await environment.requests(matching: .post("/orders"))
+  /// ```
+  ///
+  /// - Parameter pattern: the requests to return.
+  /// - Returns: the requests.
+  /// - Throws: ``DioramaTestingError`` if the pattern is not valid or the environment cannot be reached.
+  public func requests(matching pattern: RequestPattern) async throws(DioramaTestingError) -> [ReceivedRequest] {
+    let found = try await admin("POST", "/requests/find", try pattern.json())
+    return (found["requests"]?.array ?? []).map { request in
+      let headers = (request["headers"]?.object ?? []).map { member in
+        (member.key, member.value.array?.map(\.text).joined(separator: ", ") ?? member.value.text)
+      }
+      return ReceivedRequest(
+        method: request["method"]?.string ?? "", url: request["absoluteUrl"]?.string ?? "",
+        headers: Dictionary(headers) { first, _ in first },
+        body: request["bodyAsBase64"]?.string.flatMap { Data(base64Encoded: $0) } ?? Data())
+    }
+  }
+
+  /// Fails the test at this line unless the environment has received the requests.
+  ///
+  /// ```swift
+  /// try await environment.verify(.post("/orders").body(\.total, 12), count: 1)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - pattern: the requests to count.
+  ///   - count: how many there must be; nil for at least one.
+  ///   - sourceLocation: where the test fails; by default the call.
+  /// - Throws: ``DioramaTestingError`` if the pattern is not valid or the environment cannot be reached.
+  public func verify(
+    _ pattern: RequestPattern, count: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws(DioramaTestingError) {
+    let request = try pattern.json()
+    let found = try await admin("POST", "/requests/count", request)["count"]?.int ?? 0
+    guard count.map({ $0 != found }) ?? (found == 0) else { return }
+    let expected = count.map { $0 == 1 ? "1 request" : "\($0) requests" } ?? "at least 1 request"
+    var text = "expected \(expected) like \(Self.summary(of: request)), received \(found)"
+    let near = try await admin("POST", "/near-misses/request-pattern", request)["nearMisses"]?.array ?? []
+    let others = near.filter { $0["matchResult"]?["distance"]?.double ?? 0 > 0 }.compactMap { miss in
+      miss["request"].map { request in
+        let body = request["body"]?.string ?? ""
+        return "\(request["method"]?.text ?? "") \(request["url"]?.text ?? "")" + (body.isEmpty ? "" : " \(String(body.prefix(200)).escapedForTerminal)")
+      }
+    }
+    if !others.isEmpty { text += "; the nearest are:\n  " + others.joined(separator: "\n  ") }
+    reporter.fail(text, at: sourceLocation)
+  }
+
+  private static func summary(_ members: [JSON.Member]) -> String {
+    String(decoding: JSON.object(members).encoded(.line), as: UTF8.self)
+  }
+
+  private static func summary(of request: JSON) -> String {
+    let rest = (request.object ?? []).filter { !["method", "url", "urlPath", "urlPathTemplate"].contains($0.key) }
+    let head = "\(request["method"]?.string ?? "") \(path(of: request))"
+    return rest.isEmpty ? head : "\(head) with \(summary(rest))"
+  }
+
+  /// Calls WireMock's admin API.
+  func admin(_ method: String, _ path: String, _ body: JSON?) async throws(DioramaTestingError) -> JSON {
+    let answer: (status: Int, body: [UInt8])
+    do { answer = try await backend.admin(method, path, body.map { $0.encoded() } ?? []) } catch {
+      throw DioramaTestingError(.environment, error.message)
+    }
+    let json = try? JSON.parse(answer.body)
+    guard answer.status < 400 else {
+      let problem = json?["errors"]?.array?.first?["detail"]?.string ?? json?["detail"]?.string
+      throw DioramaTestingError(.usage, problem ?? "the environment answered \(answer.status) to \(method) \(path)")
+    }
+    return json ?? .null
+  }
+}

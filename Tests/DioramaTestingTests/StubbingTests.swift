@@ -1,0 +1,105 @@
+import DioramaTesting
+import Foundation
+import HTTPMessages
+import TestSupport
+import Testing
+
+@Suite("Stubs of a test", .environment(.mock, upstreams: ["api": "https://api.example.com"]))
+struct StubbingTests {
+  struct Prescription: Codable, Equatable {
+    var id: Int
+    var dose: Double
+  }
+
+  private func send(
+    _ method: String, _ path: String, _ body: String = "", in environment: TestEnvironment
+  ) async throws -> RawClient.Answer {
+    let port = UInt16(try environment.endpoint("api").port ?? 0)
+    return try await onThread {
+      try RawClient(port: port).exchange(
+        "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+  }
+
+  @Test("answer with values of the test's own types, and are found by their path")
+  func values() async throws {
+    let environment = try TestEnvironment.current
+    let given = [Prescription(id: 7, dose: 1.0)]
+    try await environment.stub(.get("/prescriptions")) { .json(given) }
+    try await environment.stub(.get("/patients/{id}").query("full", "true")) { .text("Ann", status: 203) }
+    let answer = try await send("GET", "/prescriptions", in: environment)
+    #expect(answer.headers["Content-Type"] == "application/json")
+    #expect(try JSONDecoder().decode([Prescription].self, from: Data(answer.body)) == given)
+    let patient = try await send("GET", "/patients/7?full=true", in: environment)
+    #expect(patient.status == 203)
+    #expect(patient.text == "Ann")
+  }
+
+  @Test("answer several times in order, and the last answer repeats")
+  func responses() async throws {
+    let environment = try TestEnvironment.current
+    try await environment.stub(.get("/profile")) {
+      .responses(.status(500), .text("one"), .text("two").header("X-Last", "yes"))
+    }
+    var seen: [String] = []
+    for _ in 0..<4 {
+      let answer = try await send("GET", "/profile", in: environment)
+      seen.append("\(answer.status) \(answer.text) \(answer.headers["X-Last"] ?? "")")
+    }
+    #expect(seen == ["500  ", "200 one ", "200 two yes", "200 two yes"])
+  }
+
+  @Test("replace earlier ones, can be removed, and break connections")
+  func changed() async throws {
+    let environment = try TestEnvironment.current
+    try await environment.stub(.any("/a")) { .text("first") }
+    let second = try await environment.stub(.any("/a"), name: "second") { .text("second") }
+    #expect(try await send("GET", "/a", in: environment).text == "second")
+    try await second.remove()
+    #expect(try await send("GET", "/a", in: environment).text == "first")
+    try await environment.stub(.post("/a")) { .fault(.connectionReset) }
+    await #expect(throws: RawClient.Failure.self) { try await send("POST", "/a", in: environment) }
+  }
+
+  @Test("show which requests came, count them, and fail the test at the line that expects others")
+  func verification() async throws {
+    let environment = try TestEnvironment.current
+    try await environment.stub(.post("/orders")) { .status(201) }
+    _ = try await send("POST", "/orders?x=1", #"{"total": 12.0, "items": [{"count": 2}]}"#, in: environment)
+    try await environment.verify(.post("/orders").body(\.total, 12), count: 1)
+    try await environment.verify(.post("/orders").body(\.items[0].count, 2).query("x", "1").header("Content-Length", "40"))
+    try await environment.verify(.post("/orders").body(\.total, 13), count: 0)
+    try await environment.verify(.post("/orders").body(json: ["items": [["count": 2]], "total": 12]))
+    try await environment.verify(.post("/orders").body(containing: "items").upstream("api"))
+    let orders = try await environment.requests(matching: .post("/orders"))
+    #expect(orders.map(\.url) == ["https://api.example.com/orders?x=1"])
+    #expect(orders.first?.headers["Content-Length"] == "40")
+    struct Order: Decodable { var total: Double }
+    #expect(try orders.first?.decoded(as: Order.self).total == 12)
+    try await withKnownIssue {
+      try await environment.verify(.post("/orders").body(\.total, 13), count: 1)
+    } matching: { issue in
+      issue.sourceLocation?.line == #line - 2
+        && issue.comments.first?.rawValue.hasPrefix("expected 1 request like POST /orders with ") == true
+        && issue.comments.first?.rawValue.hasSuffix(
+          "received 0; the nearest are:\n  POST /orders?x=1 {\"total\": 12.0, \"items\": [{\"count\": 2}]}") == true
+    }
+  }
+
+  @Test("that cannot be made are refused with the reason")
+  func refused() async throws {
+    let environment = try TestEnvironment.current
+    let body = await #expect(throws: DioramaTestingError.self) {
+      try await environment.stub(.get("/a")) { .json(Double.infinity) }
+    }
+    #expect(body?.description.contains("cannot be encoded as JSON") == true)
+    let header = await #expect(throws: DioramaTestingError.self) {
+      try await environment.stub(.get("/a")) { .text("x").header("X", "a\nb") }
+    }
+    #expect(header?.description == "response.headers.X: no message can have this header")
+    let path = await #expect(throws: DioramaTestingError.self) {
+      try await environment.stub(.get("/{a}b")) { .text("x") }
+    }
+    #expect(path?.description.contains("neither a text nor one name in braces") == true)
+  }
+}
