@@ -11,6 +11,8 @@ package enum MappingReader {
   ///   - json: the content of a file, or the body of a request to the admin API.
   ///   - isTemplate: whether all responses are templates.
   ///   - makeID: makes the id of a mapping that has none.
+  /// - Throws: ``CodedError`` that names the member.
+  /// - Returns: the mappings in order.
   package static func mappings(
     _ json: JSON, isTemplate: Bool, makeID: () -> String
   ) throws(CodedError) -> [StubMapping] {
@@ -44,7 +46,8 @@ package enum MappingReader {
     let scenario = try scenario(members)
     let mapping = StubMapping(
       id: id, name: try members.string("name"), request: request, response: response,
-      priority: try members.int("priority", in: Int(Int32.min)...Int(Int32.max)) ?? StubMapping.defaultPriority, scenario: scenario,
+      priority: try members.int("priority", in: Int(Int32.min)...Int(Int32.max)) ?? StubMapping.defaultPriority,
+      scenario: scenario,
       isPersistent: try members.bool("persistent") ?? false, metadata: try members.object("metadata")?.json,
       webhooks: try webhooks(members), source: identified(json, id))
     for ignored in ["insertionIndex", "$schema", "description"] { _ = members[ignored] }
@@ -60,7 +63,11 @@ package enum MappingReader {
       members.removeAll { $0.key == name && $0.value == .null }
       guard !given.contains(where: { $0.key == member }) else { continue }
       let object = JSON.Member(name, .object(given + [.init(member, value)]))
-      if let index = members.firstIndex(where: { $0.key == name }) { members[index] = object } else { members.append(object) }
+      if let index = members.firstIndex(where: { $0.key == name }) {
+        members[index] = object
+      } else {
+        members.append(object)
+      }
     }
     return .object([.init("id", .string(id))] + members + [.init("uuid", .string(id))])
   }
@@ -107,6 +114,8 @@ package enum MappingReader {
     }
     for element in try members.array("bodyPatterns") ?? [] {
       pattern.body.append(try matcher(Members(element.json, at: element.place)))
+      let text = String(decoding: element.json.encoded(.line), as: UTF8.self)
+      pattern.bodyTexts.append(text.count > 200 ? text.prefix(200) + "…" : text)
     }
     for element in try members.array("multipartPatterns") ?? [] {
       pattern.parts.append(try part(Members(element.json, at: element.place)))
@@ -230,7 +239,8 @@ package enum MappingReader {
         let known = JSONSchema.Version.allCases.map(\.rawValue)
         guard let given = JSONSchema.Version(rawValue: text) else {
           throw members.error(
-            "schemaVersion", "'\(text)' is not valid; choose \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")")
+            "schemaVersion",
+            "'\(text)' is not valid; choose \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")")
         }
         version = given
       }
@@ -517,7 +527,7 @@ extension JSON {
   }
 }
 
-/// The members of a JSON object while they are read: what nobody asked for is an error at the end.
+/// The members of a JSON object while they are read: a member that was not read is an error at the end.
 package final class Members {
   package let json: JSON
   /// The path of the object, such as `request.headers`; empty for the document.

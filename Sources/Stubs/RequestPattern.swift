@@ -50,6 +50,8 @@ package struct RequestPattern: Sendable {
   package var cookies: [(name: String, matcher: FieldMatcher)] = []
   package var pathParameters: [(name: String, matcher: FieldMatcher)] = []
   package var body: [ValueMatcher] = []
+  /// The conditions in ``body`` as they were written, for messages.
+  package var bodyTexts: [String] = []
   package var parts: [PartPattern] = []
 
   package init() {}
@@ -153,7 +155,8 @@ package struct RequestPattern: Sendable {
       }
     }
     for (number, matcher) in body.enumerated() {
-      check("the body does not match bodyPatterns[\(number)]", matcher.distance(request.bodyValue, context))
+      let text = bodyTexts.indices.contains(number) ? bodyTexts[number] : "bodyPatterns[\(number)]"
+      check("the body does not match \(text)", matcher.distance(request.bodyValue, context))
     }
     if parts.contains(where: { (try? $0.matches(request.parts, context)) != true }) {
       lines.append("a part of the body does not match")
@@ -245,7 +248,8 @@ package struct PathTemplate: Sendable {
       return (isName ? String(segment.dropFirst().dropLast()) : String(segment), isName)
     }
     if let odd = segments.first(where: { !$0.isName && $0.text.contains(where: { "{}".contains($0) }) }) {
-      throw CodedError(.broken, "'\(odd.text)' in the path template is neither a text nor one name in braces, like {id}")
+      throw CodedError(
+        .broken, "'\(odd.text)' in the path template is neither a text nor one name in braces, like {id}")
     }
   }
 
@@ -294,7 +298,7 @@ package final class StubRequest {
     upstream: String?
   ) {
     self.method = method
-    // An empty query is none.
+    // An empty query is the same as no query.
     self.target = target.utf8.last == UInt8(ascii: "?") ? String(target.dropLast()) : target
     self.headers = headers
     self.body = body

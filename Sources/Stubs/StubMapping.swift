@@ -102,7 +102,8 @@ package struct StubResponse: Sendable {
 
   /// Whether every request gets the same bytes at once.
   package var isConstant: Bool {
-    reason.isEmpty && fixedDelay == nil && distribution == nil && dribble == nil && fault == nil && proxy == nil && templates?.isPlain ?? true
+    reason.isEmpty && fixedDelay == nil && distribution == nil && dribble == nil && fault == nil && proxy == nil
+      && templates?.isPlain ?? true
   }
 }
 

@@ -78,6 +78,7 @@ package struct StubStore: Sendable {
   /// - Parameters:
   ///   - mapping: the stub.
   ///   - keepsPlace: whether a replaced stub keeps its place in the order of lookup.
+  /// - Throws: ``CodedError`` if there are too many.
   package mutating func add(_ mapping: StubMapping, keepsPlace: Bool = false) throws(CodedError) {
     guard entries.count < Self.limit else {
       throw CodedError(.usage, "an environment can have at most \(Self.limit) stubs; remove some first")
@@ -176,7 +177,8 @@ package struct StubStore: Sendable {
   /// Why a stub's scenario keeps it from answering; nil if it does not.
   package func obstacle(_ mapping: StubMapping) -> String? {
     guard let step = mapping.scenario, let required = step.required, !isReady(mapping) else { return nil }
-    return "the scenario '\(step.name)' is in the state '\(states[step.name] ?? StubMapping.startState)', not '\(required)'"
+    return
+      "the scenario '\(step.name)' is in the state '\(states[step.name] ?? StubMapping.startState)', not '\(required)'"
   }
 
   private func isReady(_ mapping: StubMapping) -> Bool {

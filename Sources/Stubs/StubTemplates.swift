@@ -74,6 +74,7 @@ extension TemplateContext {
   /// - Parameters:
   ///   - request: the request.
   ///   - url: the pattern of its URL, which names parts of the path.
+  ///   - requestName: what templates call the request.
   ///   - parameters: the stub's `transformerParameters`.
   ///   - context: the time.
   ///   - random: returns bytes for random values.

@@ -37,6 +37,7 @@ package indirect enum ValueMatcher: Sendable {
   /// - Parameters:
   ///   - value: the value; nil if it is absent.
   ///   - context: the time, and the limit for regular expressions.
+  /// - Returns: whether it matches.
   /// - Throws: ``CodedError`` if a regular expression, a path or a schema exceeds its limits.
   package func matches(_ value: MatchedValue?, _ context: MatchContext) throws(CodedError) -> Bool {
     switch self {

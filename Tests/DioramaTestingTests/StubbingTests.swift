@@ -67,7 +67,8 @@ struct StubbingTests {
     try await environment.stub(.post("/orders")) { .status(201) }
     _ = try await send("POST", "/orders?x=1", #"{"total": 12.0, "items": [{"count": 2}]}"#, in: environment)
     try await environment.verify(.post("/orders").body(\.total, 12), count: 1)
-    try await environment.verify(.post("/orders").body(\.items[0].count, 2).query("x", "1").header("Content-Length", "40"))
+    try await environment.verify(
+      .post("/orders").body(\.items[0].count, 2).query("x", "1").header("Content-Length", "40"))
     try await environment.verify(.post("/orders").body(\.total, 13), count: 0)
     try await environment.verify(.post("/orders").body(json: ["items": [["count": 2]], "total": 12]))
     try await environment.verify(.post("/orders").body(containing: "items").upstream("api"))

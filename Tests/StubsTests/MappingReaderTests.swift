@@ -12,7 +12,10 @@ struct MappingReaderTests {
       (#"{"request": {"url": 7}}"#, "request.url: expected a text, found 7"),
       (#"{"request": {"url": "/a", "urlPath": "/a"}}"#, "request.urlPath: 'url' is given, too; keep one of them"),
       (#"{"request": {"headers": {"X": "1"}}}"#, #"request.headers.X: expected an object, found 1"#),
-      (#"{"request": {"headers": {"X": {"equlTo": "1"}}}}"#, "request.headers.X: has no condition; did you mean 'equalTo'?"),
+      (
+        #"{"request": {"headers": {"X": {"equlTo": "1"}}}}"#,
+        "request.headers.X: has no condition; did you mean 'equalTo'?"
+      ),
       (
         #"{"request": {"headers": {"X": {"equalTo": "1", "contains": "2"}}}}"#,
         #"request.headers.X.contains: 'equalTo' is given, too; combine them with {"and": [{…}, {…}]}"#
@@ -25,21 +28,33 @@ struct MappingReaderTests {
         #"{"request": {"urlPattern": "("}}"#,
         "request.urlPattern: '(' is not a valid regular expression: missing closing parenthesis"
       ),
-      (#"{"request": {"customMatcher": {"name": "x"}}}"#,
-        "request.customMatcher: not supported: it needs code of WireMock's own; use the other conditions"),
-      (#"{"response": {"status": 102}}"#,
-        "response.status: 102 is not a status of a final response; use one from 200 to 999"),
+      (
+        #"{"request": {"customMatcher": {"name": "x"}}}"#,
+        "request.customMatcher: not supported: it needs code of WireMock's own; use the other conditions"
+      ),
+      (
+        #"{"response": {"status": 102}}"#,
+        "response.status: 102 is not a status of a final response; use one from 200 to 999"
+      ),
       (#"{"response": {"body": "a", "jsonBody": {}}}"#, "response.jsonBody: 'body' is given, too; keep one of them"),
-      (#"{"response": {"fault": "EMPTY_RESPONS"}}"#,
-        "response.fault: 'EMPTY_RESPONS' is not a fault; did you mean EMPTY_RESPONSE?"),
+      (
+        #"{"response": {"fault": "EMPTY_RESPONS"}}"#,
+        "response.fault: 'EMPTY_RESPONS' is not a fault; did you mean EMPTY_RESPONSE?"
+      ),
       (#"{"response": {"headers": {"X": "a\nb"}}}"#, "response.headers.X: no message can have this header"),
       (#"{"response": {"base64Body": "*"}}"#, "response.base64Body: not Base64"),
-      (#"{"response": {"transformers": ["other"]}}"#,
-        "response.transformers: 'other' is not known here; only response-template is"),
-      (#"{"response": {"fixedDelayMilliseconds": -1}}"#,
-        "response.fixedDelayMilliseconds: expected 0 to 86400000 milliseconds, found -1.0"),
-      (#"{"response": {"delayDistribution": {"type": "poisson"}}}"#,
-        "response.delayDistribution.type: 'poisson' is not valid; choose fixed, uniform or lognormal"),
+      (
+        #"{"response": {"transformers": ["other"]}}"#,
+        "response.transformers: 'other' is not known here; only response-template is"
+      ),
+      (
+        #"{"response": {"fixedDelayMilliseconds": -1}}"#,
+        "response.fixedDelayMilliseconds: expected 0 to 86400000 milliseconds, found -1.0"
+      ),
+      (
+        #"{"response": {"delayDistribution": {"type": "poisson"}}}"#,
+        "response.delayDistribution.type: 'poisson' is not valid; choose fixed, uniform or lognormal"
+      ),
       (#"{"requiredScenarioState": "x"}"#, "scenarioName: missing, although a scenario state is given"),
       (#"{"id": "7"}"#, "id: '7' is not a UUID; leave it out, and one is made"),
       (#"{"postServeActions": {"other": {}}}"#, "postServeActions.other: 'other' is not known here; only webhook is"),
@@ -77,7 +92,8 @@ struct MappingReaderTests {
 
   @Test("write numbers of a JSON body as WireMock does")
   func numbers() throws {
-    let body = try mapping(#"{"response": {"jsonBody": {"a": 1.0, "b": 1.50, "c": 1e3, "d": -0.0, "e": 12345678901234567890}}}"#)
+    let body = try mapping(
+      #"{"response": {"jsonBody": {"a": 1.0, "b": 1.50, "c": 1e3, "d": -0.0, "e": 12345678901234567890}}}"#)
     #expect(body.response.body == .bytes(Array(#"{"a":1,"b":1.5,"c":1000,"d":0,"e":12345678901234567890}"#.utf8)))
   }
 }

@@ -13,7 +13,8 @@ struct RequestPatternTests {
   @Test("compares headers, query parameters, form fields and cookies")
   func fields() throws {
     let form = request(
-      "POST", "/p?q=1&q=2&empty=&r=x%20y+z", [
+      "POST", "/p?q=1&q=2&empty=&r=x%20y+z",
+      [
         "X-Plan": "Premium", "X-Many": "a", "x-many": "b", "Cookie": "sid=abc; quoted=\"a b\"",
         "Content-Type": "application/x-www-form-urlencoded",
       ], "item=one%20two&item=2")
@@ -42,7 +43,8 @@ struct RequestPatternTests {
 
   @Test("compares host, port, scheme, login and parts of the path")
   func origin() throws {
-    let login = request("GET", "/orders/a%20b", ["Authorization": "Basic \(Data("ann:secret".utf8).base64EncodedString())"])
+    let login = request(
+      "GET", "/orders/a%20b", ["Authorization": "Basic \(Data("ann:secret".utf8).base64EncodedString())"])
     for (pattern, isMatch) in [
       (#"{"host": {"equalTo": "127.0.0.1"}, "port": 8080, "scheme": "http"}"#, true), (#"{"port": 80}"#, false),
       (#"{"basicAuthCredentials": {"username": "ann", "password": "secret"}}"#, true),
@@ -71,7 +73,10 @@ struct RequestPatternTests {
     let xml = request("POST", "/", [:], "<order id='7'><name>Tea</name></order>")
     for (pattern, isMatch) in [
       (#"{"equalToXml": "<order id=\"7\">\n  <name>Tea</name>\n</order>"}"#, true),
-      (#"{"equalToXml": "<order id=\"${xmlunit.isNumber}\"><name>Tea</name></order>", "enablePlaceholders": true}"#, true),
+      (
+        #"{"equalToXml": "<order id=\"${xmlunit.isNumber}\"><name>Tea</name></order>", "enablePlaceholders": true}"#,
+        true
+      ),
       (#"{"matchesXPath": "//name"}"#, true), (#"{"matchesXPath": "//note"}"#, false),
       (#"{"matchesXPath": {"expression": "//name/text()", "equalTo": "Tea"}}"#, true),
     ] { #expect(try matches(#"{"bodyPatterns": [\#(pattern)]}"#, xml) == isMatch, "\(pattern)") }

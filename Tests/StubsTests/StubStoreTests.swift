@@ -33,7 +33,9 @@ struct StubStoreTests {
   @Test("keeps the place of a stub that is replaced by its id, if asked to")
   func replaced() throws {
     let id = "11111111-2222-3333-4444-555555555555"
-    func own(_ name: String) throws -> StubMapping { try stub(#"{"url": "/a"}"#, name: name, more: #", "id": "\#(id)""#) }
+    func own(_ name: String) throws -> StubMapping {
+      try stub(#"{"url": "/a"}"#, name: name, more: #", "id": "\#(id)""#)
+    }
     var store = try StubStore(own("one"), stub(#"{"url": "/a"}"#, name: "other"))
     do {
       let answer = try store.answer(request("GET", "/a"))
@@ -170,9 +172,9 @@ struct StubStoreTests {
     let body = String(repeating: "a", count: 40) + "!"
     for number in stride(from: 0, to: 2_000, by: 97) {
       do {
-      let answer = try store.answer(request("POST", "/\(number)", [:], body))
-      #expect(answer == "\(number)")
-    }
+        let answer = try store.answer(request("POST", "/\(number)", [:], body))
+        #expect(answer == "\(number)")
+      }
     }
     let error = #expect(throws: CodedError.self) { try store.answer(request("POST", "/never/1", [:], body)) }
     #expect(error?.message == "stub stub: the pattern '(?s)(?:(a+)+)' takes too long; avoid nested repetitions")

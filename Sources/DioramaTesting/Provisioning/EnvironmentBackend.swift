@@ -42,6 +42,7 @@ protocol EnvironmentBackend: Sendable {
   ///   - path: the path below `/__admin`.
   ///   - body: the body; may be empty.
   /// - Returns: the status and the body of the answer.
+  /// - Throws: a `CodedError` if the environment cannot be reached.
   func admin(_ method: String, _ path: String, _ body: [UInt8]) async throws(CodedError) -> (status: Int, body: [UInt8])
 
   /// Ends the environment.

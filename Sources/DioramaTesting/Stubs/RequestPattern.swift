@@ -21,26 +21,32 @@ extension TestEnvironment {
     /// Requests with any method.
     ///
     /// - Parameter path: the path, such as `/patients/{id}`.
+    /// - Returns: the pattern.
     public static func any(_ path: String) -> Self { Self("ANY", path) }
     /// `GET` requests.
     ///
     /// - Parameter path: the path, such as `/patients/{id}`.
+    /// - Returns: the pattern.
     public static func get(_ path: String) -> Self { Self("GET", path) }
     /// `POST` requests.
     ///
     /// - Parameter path: the path, such as `/patients/{id}`.
+    /// - Returns: the pattern.
     public static func post(_ path: String) -> Self { Self("POST", path) }
     /// `PUT` requests.
     ///
     /// - Parameter path: the path, such as `/patients/{id}`.
+    /// - Returns: the pattern.
     public static func put(_ path: String) -> Self { Self("PUT", path) }
     /// `PATCH` requests.
     ///
     /// - Parameter path: the path, such as `/patients/{id}`.
+    /// - Returns: the pattern.
     public static func patch(_ path: String) -> Self { Self("PATCH", path) }
     /// `DELETE` requests.
     ///
     /// - Parameter path: the path, such as `/patients/{id}`.
+    /// - Returns: the pattern.
     public static func delete(_ path: String) -> Self { Self("DELETE", path) }
 
     /// Requests with a method and a path.
@@ -56,6 +62,7 @@ extension TestEnvironment {
     /// Only requests to an upstream.
     ///
     /// - Parameter name: the upstream's name.
+    /// - Returns: the pattern with this condition.
     public func upstream(_ name: String) -> Self { with { $0.members["upstream"] = .string(name) } }
 
     /// Only requests with a query parameter.
@@ -63,6 +70,7 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - name: the parameter's name.
     ///   - value: its decoded value; nil for a parameter that is missing.
+    /// - Returns: the pattern with this condition.
     public func query(_ name: String, _ value: String?) -> Self { field("queryParameters", name, value) }
 
     /// Only requests with a header field.
@@ -70,6 +78,7 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - name: the field's name, in any case.
     ///   - value: its value; nil for a field that is missing.
+    /// - Returns: the pattern with this condition.
     public func header(_ name: String, _ value: String?) -> Self { field("headers", name, value) }
 
     /// Only requests whose JSON body has a value at a place.
@@ -77,6 +86,7 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - place: the place, such as `\.items[0].count`.
     ///   - value: the value there; numbers compare by value.
+    /// - Returns: the pattern with this condition.
     public func body(_ place: KeyPath<JSONPlace, JSONPlace>, _ value: Value) -> Self {
       let path = JSONPlace()[keyPath: place].path
       return body(value) { .object(["matchesJsonPath": .object(["expression": .string(path), "equalToJson": $0])]) }
@@ -85,11 +95,13 @@ extension TestEnvironment {
     /// Only requests with this JSON body: members in any order, numbers by value.
     ///
     /// - Parameter value: the body.
+    /// - Returns: the pattern with this condition.
     public func body(json value: Value) -> Self { body(value) { .object(["equalToJson": $0]) } }
 
     /// Only requests whose body contains a text.
     ///
     /// - Parameter text: the text.
+    /// - Returns: the pattern with this condition.
     public func body(containing text: String) -> Self {
       with { $0.bodyPatterns.append(.object(["contains": .string(text)])) }
     }

@@ -33,6 +33,7 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - value: the body, encoded by a `JSONEncoder` with default settings.
     ///   - status: the status code.
+    /// - Returns: the response.
     public static func json(_ value: some Encodable, status: Int = 200) -> Self {
       var response = Self.status(status).header("Content-Type", "application/json")
       switch Value(value).content {
@@ -49,6 +50,7 @@ extension TestEnvironment {
     ///   - text: the body.
     ///   - type: the value of `Content-Type`.
     ///   - status: the status code.
+    /// - Returns: the response.
     public static func text(_ text: String, type: String = "text/plain; charset=utf-8", status: Int = 200) -> Self {
       var response = Self.status(status).header("Content-Type", type)
       response.members["body"] = .string(text)
@@ -61,6 +63,7 @@ extension TestEnvironment {
     ///   - data: the body.
     ///   - type: the value of `Content-Type`.
     ///   - status: the status code.
+    /// - Returns: the response.
     public static func data(_ data: Data, type: String, status: Int = 200) -> Self {
       var response = Self.status(status).header("Content-Type", type)
       response.members["base64Body"] = .string(data.base64EncodedString())
@@ -70,6 +73,7 @@ extension TestEnvironment {
     /// A response without a body.
     ///
     /// - Parameter code: the status code.
+    /// - Returns: the response.
     public static func status(_ code: Int) -> Self {
       var response = Self()
       response.members["status"] = .int(code)
@@ -79,6 +83,7 @@ extension TestEnvironment {
     /// Breaks the connection instead of answering.
     ///
     /// - Parameter fault: what happens.
+    /// - Returns: the response.
     public static func fault(_ fault: Fault) -> Self {
       var response = Self()
       response.members["fault"] = .string(fault.rawValue)
@@ -90,6 +95,7 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - first: the first response.
     ///   - later: the others.
+    /// - Returns: the responses.
     public static func responses(_ first: Self, _ later: Self...) -> Self {
       var response = first
       response.later += later
@@ -101,6 +107,7 @@ extension TestEnvironment {
     /// - Parameters:
     ///   - name: the field's name.
     ///   - value: its value.
+    /// - Returns: the response with the field.
     public func header(_ name: String, _ value: String) -> Self {
       var response = self
       response.headers.removeAll { $0.key.lowercased() == name.lowercased() }
@@ -111,6 +118,7 @@ extension TestEnvironment {
     /// The response after a delay on the environment's timeline: with a manual clock, when the test has moved it.
     ///
     /// - Parameter duration: the delay, at most a day.
+    /// - Returns: the delayed response.
     public func delayed(by duration: Duration) -> Self {
       var response = self
       response.members["fixedDelayMilliseconds"] = .double(duration / .milliseconds(1))

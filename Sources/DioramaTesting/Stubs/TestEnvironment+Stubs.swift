@@ -132,7 +132,8 @@ extension TestEnvironment {
     let others = near.filter { $0["matchResult"]?["distance"]?.double ?? 0 > 0 }.compactMap { miss in
       miss["request"].map { request in
         let body = request["body"]?.string ?? ""
-        return "\(request["method"]?.text ?? "") \(request["url"]?.text ?? "")" + (body.isEmpty ? "" : " \(String(body.prefix(200)).escapedForTerminal)")
+        return "\(request["method"]?.text ?? "") \(request["url"]?.text ?? "")"
+          + (body.isEmpty ? "" : " \(String(body.prefix(200)).escapedForTerminal)")
       }
     }
     if !others.isEmpty { text += "; the nearest are:\n  " + others.joined(separator: "\n  ") }

@@ -56,7 +56,8 @@ struct StubFolder: Sendable {
   /// The media type of a file, by its extension.
   static func contentType(of name: String) -> String {
     let types = [
-      "txt": "text/plain", "html": "text/html", "htm": "text/html", "json": "application/json", "xml": "application/xml",
+      "txt": "text/plain", "html": "text/html", "htm": "text/html", "json": "application/json",
+      "xml": "application/xml",
       "css": "text/css", "js": "application/javascript", "csv": "text/csv", "png": "image/png", "jpg": "image/jpeg",
       "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml", "pdf": "application/pdf",
     ]

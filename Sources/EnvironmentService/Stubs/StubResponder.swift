@@ -131,7 +131,8 @@ extension Environment {
     if let first = nearest?.first {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     } else {
-      detail += ", and there are no stubs; name a folder with \(specification.stubsAdvice), or add one with POST "
+      detail +=
+        ", and there are no stubs; name a folder with \(specification.stubsAdvice), or add one with POST "
         + "\(StubAdmin.path)/mappings"
     }
     note(

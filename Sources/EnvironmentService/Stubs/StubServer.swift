@@ -74,6 +74,7 @@ final class StubServer: Sendable {
   ///   - areTemplates: whether all texts of responses are templates.
   ///   - seed: the seed of random values.
   ///   - isActive: whether it is used from the start.
+  /// - Throws: ``CodedError`` if a mapping is not valid.
   init(folder: StubFolder?, areTemplates: Bool, seed: String, isActive: Bool) throws(CodedError) {
     self.folder = folder
     self.areTemplates = areTemplates

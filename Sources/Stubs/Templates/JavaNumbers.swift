@@ -305,7 +305,7 @@ struct JavaFormatProblem: Error {
 }
 
 extension TemplateValue {
-  /// The number as a decimal; nil if it is none, or too large.
+  /// The number as a decimal; nil if it is not finite, or too large.
   var decimal: JavaDecimal? {
     switch self {
     case .int(let value): JavaDecimal(Int128(value), scale: 0)

@@ -103,7 +103,7 @@ package enum TemplateValue: Sendable {
     if case .string(let text) = self { text } else { nil }
   }
 
-  /// The number as a Double; nil if it is none.
+  /// The number as a Double; nil for any other kind.
   var number: Double? {
     switch self {
     case .int(let value): Double(value)

@@ -42,7 +42,8 @@ struct RestoringTests {
   func stubs() async throws {
     try await withService { fixture in
       try fixture.writeMappings(#"{"request": {"url": "/file"}, "response": {"body": "file"}}"#)
-      let step = #"{"scenarioName": "s", "requiredScenarioState": "%", "request": {"url": "/s"}, "response": {"body": "%"}"#
+      let step =
+        #"{"scenarioName": "s", "requiredScenarioState": "%", "request": {"url": "/s"}, "response": {"body": "%"}"#
       try await fixture.twoLives(.mock) {
         $0.stubs = "\(fixture.folder)/stubs"
       } before: { environment async throws in

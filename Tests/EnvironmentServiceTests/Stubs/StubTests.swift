@@ -129,7 +129,8 @@ struct StubTests {
   @Test("wait on the environment's timeline")
   func delay() async throws {
     try await withService { fixture in
-      try fixture.writeMappings(#"{"request": {"url": "/slow"}, "response": {"fixedDelayMilliseconds": 3600000, "body": "x"}}"#)
+      try fixture.writeMappings(
+        #"{"request": {"url": "/slow"}, "response": {"fixedDelayMilliseconds": 3600000, "body": "x"}}"#)
       let environment = try fixture.mocked { $0.clock.kind = "manual" }
       async let answer = ask(environment.mainPort, request("GET", "/slow"))
       try await DioramaClock(environment.state.withLock { $0.live.state.timeline }).waitForSleepers(1)
@@ -175,7 +176,9 @@ struct StubTests {
         atPath: "\(fixture.folder)/stubs/__files/a", withIntermediateDirectories: true)
       try fixture.write("content", to: "stubs/__files/a/b.txt")
       let environment = try fixture.mocked()
-      func get(_ target: String) async throws -> RawClient.Answer { try await ask(environment.mainPort, request("GET", target)) }
+      func get(_ target: String) async throws -> RawClient.Answer {
+        try await ask(environment.mainPort, request("GET", target))
+      }
       #expect(try await get("/reason").lines[0] == "HTTP/1.1 404 Gone fishing")
       #expect(try await get("/file").text == "content")
       #expect(try await get("/out").status == 500)
@@ -233,7 +236,8 @@ struct StubTests {
       try fixture.writeMappings(#"{"request": {"urlPth": "/b"}}"#, "b.json")
       let error = #expect(throws: CodedError.self) { try fixture.mocked() }
       #expect(
-        error?.message == "\(fixture.folder)/stubs/mappings/b.json: request.urlPth: unknown member; did you mean 'urlPath'?")
+        error?.message
+          == "\(fixture.folder)/stubs/mappings/b.json: request.urlPth: unknown member; did you mean 'urlPath'?")
       #expect(error?.kind == .broken)
       let missing = #expect(throws: CodedError.self) { try fixture.provision(.mock) { $0.stubs = "/nowhere" } }
       #expect(missing?.message == "/nowhere: no such folder; create it with a folder 'mappings' in it")
@@ -255,12 +259,14 @@ struct StubAdminTests {
   func mappings() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
-      let created = try await call(environment, "POST", "/mappings", #"{"request": {"url": "/a"}, "response": {"body": "1"}}"#)
+      let created = try await call(
+        environment, "POST", "/mappings", #"{"request": {"url": "/a"}, "response": {"body": "1"}}"#)
       #expect(created.status == 201)
       let id = try #require(JSON.parse(created.body)["id"]?.string)
       #expect(try await ask(environment.mainPort, request("GET", "/a")).text == "1")
       #expect(
-        try await call(environment, "PUT", "/mappings/\(id)", #"{"request": {"url": "/a"}, "response": {"body": "2"}}"#).status
+        try await call(environment, "PUT", "/mappings/\(id)", #"{"request": {"url": "/a"}, "response": {"body": "2"}}"#)
+          .status
           == 200)
       #expect(try await ask(environment.mainPort, request("GET", "/a")).text == "2")
       let list = try JSON.parse(try await call(environment, "GET", "/mappings").body)
@@ -280,7 +286,9 @@ struct StubAdminTests {
     try await withService { fixture in
       try fixture.writeMappings(#"{"request": {"url": "/a"}}"#)
       let environment = try fixture.mocked()
-      for target in ["/a", "/a", "/b"] { _ = try await ask(environment.mainPort, request("POST", target, [:], "{\"x\":1}")) }
+      for target in ["/a", "/a", "/b"] {
+        _ = try await ask(environment.mainPort, request("POST", target, [:], "{\"x\":1}"))
+      }
       let pattern = #"{"url": "/a", "bodyPatterns": [{"equalToJson": {"x": 1}}]}"#
       #expect(try JSON.parse(try await call(environment, "POST", "/requests/count", pattern).body)["count"] == .int(2))
       let found = try JSON.parse(try await call(environment, "POST", "/requests/find", #"{"url": "/b"}"#).body)
