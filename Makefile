@@ -103,10 +103,11 @@ bench: bench-build ## Counts lines; measures replay, large texts, app, daemon an
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports
 
-bench-peers: bench-build ## Measures opening a large cassette, and traffic beside nginx, WireMock and mitmproxy
+bench-peers: bench-build ## Measures opening a large cassette, and traffic and stubs beside nginx, WireMock and mitmproxy
 	@Config/venv importers
 	@.build/release/Benchmarks opening
 	@.build/release/Benchmarks traffic
+	@.build/release/Benchmarks mock
 
 bench-build:
 	@Config/bootstrap bench

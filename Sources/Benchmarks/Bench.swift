@@ -11,6 +11,7 @@ enum Bench {
         case .replay: try ReplayBench.run(settings)
         case .opening: try OpeningBench.run(settings)
         case .traffic: try TrafficBench.run(settings)
+        case .mock: try MockBench.run(settings)
         case .large: try LargeBench.run(settings)
         case .app: try await AppBench.run()
         case .daemon: try DaemonBench.run(settings)

@@ -3,7 +3,7 @@ import Cassettes
 import Foundation
 import HTTPMessages
 
-/// Other recorders, from the Python environment made by `Config/venv importers`.
+/// Other recorders and mock servers, from the Python environment made by `Config/venv importers`.
 enum Peer {
   private static let environment = URL(fileURLWithPath: ".build/importers")
 
@@ -19,6 +19,13 @@ enum Peer {
         "java", "-jar", jar.path, "--root-dir", folder.path, "--port", "\(port)", "--bind-address", "127.0.0.1",
         "--no-request-journal",
       ]
+    }
+  }
+
+  /// `diorama mock` with a folder of mappings, without its journal.
+  static func mock(_ command: URL, _ folder: URL) throws -> Server {
+    try start("diorama mock", words: folder.appendingPathExtension("words")) { port in
+      [command.path, "mock", "--root-dir", folder.path, "--port", "\(port)", "--no-request-journal"]
     }
   }
 

@@ -24,6 +24,8 @@ struct Settings {
     case opening
     /// Replay, proxying and recording beside all peers.
     case traffic
+    /// Stubs beside WireMock.
+    case mock
     /// Large texts beside nginx.
     case large
     /// The cost of an app's controls.
@@ -47,7 +49,8 @@ struct Settings {
     }
     var words = arguments.dropFirst()
     guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
-      throw CodedError(.inputOutput, "usage: Benchmarks replay|opening|traffic|large|app|link|daemon|ports [--check]")
+      throw CodedError(
+        .inputOutput, "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -58,7 +61,7 @@ struct Settings {
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
     guard
-      ![.replay, .opening, .traffic, .large, .daemon, .ports].contains(part)
+      ![.replay, .opening, .traffic, .mock, .large, .daemon, .ports].contains(part)
         || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
       throw CodedError(.inputOutput, "no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")

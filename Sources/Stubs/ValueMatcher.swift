@@ -59,7 +59,7 @@ package indirect enum ValueMatcher: Sendable {
     case .contains(let text): return value.bytes.contains(Array(text.utf8))
     case .matches(let pattern): return try pattern.matches(value.bytes, context)
     case .equalToJSON(let equality):
-      guard let json = value.json else { return false }
+      guard let json = value.json, equality.mayMatch(value.fingerprint) else { return false }
       return try equality.matches(json)
     case .matchesJSONPath(let query, let matcher):
       guard let json = value.json else { return false }
@@ -136,6 +136,7 @@ package final class MatchedValue {
   private let knownText: String?
   private var parsedJSON: JSON??
   private var parsedXML: XMLDocument??
+  private var knownFingerprint: JSONEquality.Fingerprint??
 
   package init(_ bytes: [UInt8]) {
     self.bytes = bytes
@@ -170,6 +171,14 @@ package final class MatchedValue {
     let json = try? JSON.parse(bytes)
     parsedJSON = .some(json)
     return json
+  }
+
+  /// The fingerprint of the value as JSON; nil if it is not JSON, or has none.
+  fileprivate var fingerprint: JSONEquality.Fingerprint? {
+    if let knownFingerprint { return knownFingerprint }
+    let fingerprint = json.flatMap { JSONEquality.Fingerprint($0) }
+    knownFingerprint = .some(fingerprint)
+    return fingerprint
   }
 
   /// The value as XML; nil if it is not well-formed.

@@ -123,4 +123,24 @@ struct JSONEqualityTests {
       #expect(0...1 ~= distance)
     }
   }
+
+  @Test("has a fingerprint that rules out other values, and no value that is equal")
+  func fingerprint() throws {
+    func json(_ text: String) throws -> JSON { try JSON.parse(Array(text.utf8)) }
+    let equality = try JSONEquality(json(#"{"a": 1, "b": [1.50, null]}"#))
+    for (text, isEqual) in [
+      (#"{"b": [1.5, null], "a": 10e-1}"#, true), (#"{"a": 2, "a": 1, "b": [1.5, null]}"#, true),
+      (#"{"a": 1, "b": [null, 1.5]}"#, false), (#"{"a": 1}"#, false),
+    ] {
+      let value = try json(text)
+      #expect(try equality.matches(value) == isEqual, "\(text)")
+      let isRuledOut = !equality.mayMatch(JSONEquality.Fingerprint(value))
+      #expect(isRuledOut == !isEqual, "\(text)")
+    }
+    for equality in [
+      try JSONEquality(json(#"{"a": "${json-unit.any-string}"}"#)),
+      try JSONEquality(json("[1, 2]"), ignoreArrayOrder: true),
+      try JSONEquality(json("[1]"), ignoreExtraElements: true),
+    ] { #expect(equality.mayMatch(JSONEquality.Fingerprint(.null))) }
+  }
 }
