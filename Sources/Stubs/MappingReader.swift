@@ -57,6 +57,10 @@ package enum MappingReader {
 
   private static func identified(_ json: JSON, _ id: String) -> JSON {
     var members = (json.object ?? []).filter { !["id", "uuid", "insertionIndex"].contains($0.key) }
+    if let index = members.firstIndex(where: { $0.key == "request" }), let request = members[index].value.object {
+      members[index].value = .object(
+        request.map { $0.key == "basicAuth" ? .init("basicAuthCredentials", $0.value) : $0 })
+    }
     // Clients rely on these.
     for (name, member, value) in [("request", "method", JSON.string("ANY")), ("response", "status", .int(200))] {
       let given = members.first { $0.key == name }?.value.object ?? []
@@ -323,7 +327,9 @@ package enum MappingReader {
       throw members.error(name, "expected a path, or an object with 'expression' and a condition")
     }
     let rest = (object.json.object ?? []).filter { $0.key != "expression" }
-    guard !rest.isEmpty else { return (path, nil) }
+    guard !rest.isEmpty else {
+      throw object.error("expression", "has no condition beside it; add one, such as equalTo, or give the path alone")
+    }
     return (path, try matcher(Members(.object(rest), at: object.place)))
   }
 

@@ -117,23 +117,26 @@ package struct RequestPattern: Sendable {
 
   /// How far a request is from matching, from 0 to 1, to list near misses. The URL and the method weigh most.
   package func distance(_ request: StubRequest, _ context: MatchContext) -> Double {
+    // WireMock's weights. Conditions of one kind count as their mean.
     var sum = 0.0
-    var weights = 0.0
-    func add(_ distance: Double, weight: Double = 1) {
-      sum += distance * weight
-      weights += weight
+    func add(_ distances: [Double], weight: Double = 1) {
+      if !distances.isEmpty { sum += weight * distances.reduce(0, +) / Double(distances.count) }
     }
-    add(urlDistance(request, context), weight: 10)
-    add(matchesMethod(request.method) ? 0 : 1, weight: 3)
-    if scheme != nil || port != nil || upstream != nil { add(matchesOrigin(request) ? 0 : 1) }
-    if let host { add(host.distance(MatchedValue(request.host), context)) }
-    for (name, matcher) in query { add(matcher.distance(request.queryValues(name), context)) }
-    for (name, matcher) in headers { add(matcher.distance(request.headers.all(name), context)) }
-    for (name, matcher) in cookies { add(matcher.distance(request.cookieValues(name), context)) }
-    for (name, matcher) in form { add(matcher.distance(request.formValues(name), context)) }
-    for matcher in body { add(matcher.distance(request.bodyValue, context)) }
-    for part in parts { add((try? part.matches(request.parts, context)) == true ? 0 : 1) }
-    return sum / weights
+    add([urlDistance(request, context)], weight: 10)
+    add([matchesMethod(request.method) ? 0 : 1], weight: 3)
+    if let scheme { add([scheme == request.scheme ? 0 : 1], weight: 3) }
+    if let host { add([host.distance(MatchedValue(request.host), context)], weight: 10) }
+    if port != nil || upstream != nil {
+      let isElsewhere = port ?? request.port != request.port || upstream ?? request.upstream != request.upstream
+      add([isElsewhere ? 1 : 0], weight: 10)
+    }
+    add(query.map { $0.matcher.distance(request.queryValues($0.name), context) })
+    add(headers.map { $0.matcher.distance(request.headers.all($0.name), context) })
+    add(cookies.map { $0.matcher.distance(request.cookieValues($0.name), context) })
+    add(form.map { $0.matcher.distance(request.formValues($0.name), context) })
+    add(body.map { $0.distance(request.bodyValue, context) })
+    add(parts.map { (try? $0.matches(request.parts, context)) == true ? 0 : 1 })
+    return sum / 41
   }
 
   /// What keeps a request from matching, one line each.

@@ -209,8 +209,7 @@ def stubbed(checks, title, folder, cassette, url, calls, replay):
         return
     for one in json.loads(ended.stdout)["notCarriedOver"]:
         checks.say(f"{title} to WireMock: not carried over: {one['interactions'] or 'the whole'}: {one['what']}")
-    jar = next(pathlib.Path(support.python("importers")).parents[1].rglob("wiremock*.jar"))
-    words = ["java", "-jar", str(jar), "--root-dir", str(root), "--port", "0", "--bind-address", "127.0.0.1"]
+    words = ["java", "-jar", str(support.wiremock_jar()), "--root-dir", str(root), "--port", "0", "--bind-address", "127.0.0.1"]
     with support.Program(words, says="port:") as mock:
         ended = support.finish(app(calls, "live", mock.url))
         strange = support.finish(app([call("POST", "/orders", JSON, b'{"item": "other"}'), call("PUT", "/notes")], "live", mock.url))

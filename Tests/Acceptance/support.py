@@ -128,7 +128,7 @@ class Program:
         self.url = None
         for line in self.process.stdout:
             if says in line:
-                self.url = line.split(says, 1)[1].split()[0].rstrip("/.,")
+                self.url = self.address(line, says)
                 break
         if self.url is None:
             self.stop()
@@ -140,6 +140,10 @@ class Program:
         threading.Thread(target=lambda: [None for _ in self.process.stdout], daemon=True).start()
         self.host, self.port = self.url.rsplit("/", 1)[1].split(":")
         self.port = int(self.port)
+
+    def address(self, line, says):
+        """The URL, address or port in the line that reports it."""
+        return line.split(says, 1)[1].split()[0].rstrip("/.,")
 
     def stop(self):
         """Stops the server and waits for its end."""
@@ -155,6 +159,21 @@ class Program:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class Mock(Program):
+    """A `diorama mock` on a free port."""
+
+    def __init__(self, root, *options):
+        super().__init__([binary("diorama"), "mock", "--port", "0", "--root-dir", str(root), *map(str, options)], says='"port":')
+
+    def address(self, line, says):
+        return json.loads(line)["url"]
+
+
+def wiremock_jar():
+    """WireMock's standalone server, from the Python package."""
+    return next(pathlib.Path(python("importers")).parents[1].rglob("wiremock*.jar"))
 
 
 def free_port():

@@ -90,14 +90,24 @@ struct StubAdmin {
     case ("GET", nil, 0): return list(stubs.state.withLock { $0.store.mappings }, request)
     case ("POST", nil, 0):
       let mapping = try read(json())
-      try stubs.add(mapping)
+      try add(mapping)
       return Self.document(mapping.source, status: 201)
     case ("DELETE", nil, 0):
-      stubs.state.withLock { state in
-        state.store.removeAll()
-        state.store.resetScenarios()
-      }
+      try remove(stubs.state.withLock { $0.store.mappings.map(\.id) })
+      stubs.state.withLock { $0.store.resetScenarios() }
       return Self.json([:])
+    // The calls of WireMock 1, which the Java client still makes.
+    case ("POST", "new", 1):
+      try stubs.add(read(json()))
+      return Response(status: 201)
+    case ("POST", "edit", 1):
+      let mapping = try read(json())
+      guard stubs.state.withLock({ $0.store[mapping.id] != nil }) else { return Response(status: 404) }
+      try stubs.add(mapping, keepsPlace: true)
+      return Response(status: 204)
+    case ("POST", "remove", 1):
+      try remove([try json()["id"]?.string ?? json()["uuid"]?.string ?? ""])
+      return Response(status: 200)
     case ("POST", "reset", 1):
       try stubs.reset()
       return Response(status: 200)
@@ -116,7 +126,7 @@ struct StubAdmin {
       return list(try found(byMetadata: json()), request)
     case ("POST", "remove-by-metadata", 1):
       let found = try found(byMetadata: json())
-      stubs.state.withLock { state in for mapping in found { state.store.remove(mapping.id) } }
+      try remove(found.map(\.id))
       return Self.json([:])
     case ("GET", "unmatched", 1):
       return list(stubs.state.withLock { $0.store.unused }, request)
@@ -131,8 +141,27 @@ struct StubAdmin {
       try stubs.add(mapping, keepsPlace: true)
       return Self.document(mapping.source)
     case ("DELETE", let id?, 1):
-      return stubs.state.withLock { $0.store.remove(id) } ? Self.json([:]) : Response(status: 404)
+      guard stubs.state.withLock({ $0.store[id] != nil }) else { return Response(status: 404) }
+      try remove([id])
+      return Self.json([:])
     default: throw methodRefused(request)
+    }
+  }
+
+  /// Adds a stub, and saves it if it is persistent.
+  private func add(_ mapping: StubMapping) throws(CodedError) {
+    if mapping.isPersistent { try stubs.folder?.save(mapping) }
+    try stubs.add(mapping)
+  }
+
+  /// Removes stubs, and the files of those that were saved.
+  private func remove(_ ids: [String]) throws(CodedError) {
+    for id in ids {
+      let removed = stubs.state.withLock { state in
+        defer { state.store.remove(id) }
+        return state.store[id]
+      }
+      if let removed, removed.isPersistent { try stubs.folder?.removeSaved(removed) }
     }
   }
 
@@ -141,6 +170,7 @@ struct StubAdmin {
   }
 
   private func importMappings(_ json: JSON) throws -> Response {
+    guard json["mappings"] != nil else { throw CodedError(.usage, "missing", at: "mappings") }
     let mappings = try MappingReader.mappings(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
     let options = json["importOptions"]
     let keepsKnown = options?["duplicatePolicy"]?.string == "IGNORE"
@@ -182,6 +212,9 @@ struct StubAdmin {
     switch (request.method, parts.first, parts.count) {
     case ("GET", nil, 0):
       var entries = Array(log.reversed())
+      if let id = request.queryValues("matchingStub").first, UUID(uuidString: id) == nil {
+        throw Problem(status: 400, title: "Invalid parameter", detail: "matchingStub: '\(id)' is not a UUID")
+      }
       if request.queryValues("unmatched").first == "true" { entries.removeAll { $0.stub != nil } }
       if let id = request.queryValues("matchingStub").first { entries.removeAll { $0.stub != id.lowercased() } }
       if let text = request.queryValues("since").first {
@@ -219,7 +252,7 @@ struct StubAdmin {
       ])
     case ("GET", "unmatched", 2) where parts[1] == "near-misses":
       let context = context
-      let misses = log.filter { $0.stub == nil }.flatMap { entry in
+      let misses = log.reversed().filter { $0.stub == nil }.flatMap { entry in
         stubs.state.withLock { $0.store.nearest(entry.request.request, context) }
           .map { nearMiss(entry, ("stubMapping", $0.mapping.source), $0.distance) }
       }
@@ -256,14 +289,24 @@ struct StubAdmin {
       number: 0, time: Date(), request: LoggedRequest(try Self.request(json)), stub: nil, status: 0, response: nil)
     let near = stubs.state.withLock { $0.store.nearest(entry.request.request, context) }
     return Self.json([
-      "nearMisses": .array(near.map { nearMiss(entry, ("stubMapping", $0.mapping.source), $0.distance) })
+      "nearMisses": .array(
+        near.map {
+          .object([
+            .init("request", json), .init("stubMapping", $0.mapping.source),
+            .init("matchResult", .object(["distance": .double($0.distance)])),
+          ])
+        })
     ])
   }
 
   private func nearMisses(ofPattern json: JSON) throws(CodedError) -> Response {
     let pattern = try MappingReader.pattern(json)
-    let near = log.map { ($0, pattern.distance($0.request.request, context)) }.sorted { $0.1 < $1.1 }.prefix(3)
-    return Self.json(["nearMisses": .array(near.map { nearMiss($0.0, ("requestPattern", json), $0.1) })])
+    let members = json.object ?? []
+    let shown = JSON.object(
+      members.contains { $0.key == "method" } ? members : members + [.init("method", .string("ANY"))])
+    let near = log.reversed().map { ($0, pattern.distance($0.request.request, context)) }.sorted { $0.1 < $1.1 }.prefix(
+      3)
+    return Self.json(["nearMisses": .array(near.map { nearMiss($0.0, ("requestPattern", shown), $0.1) })])
   }
 
   private func nearMiss(_ entry: RequestLog.Entry, _ stub: (String, JSON), _ distance: Double) -> JSON {
@@ -276,12 +319,13 @@ struct StubAdmin {
   /// A request in the form of a logged one.
   private static func request(_ json: JSON) throws(CodedError) -> StubRequest {
     let members = try Members(json)
+    guard let target = try members.string("url") else { throw members.error("url", "missing") }
     var headers = Headers()
     for member in try members.object("headers")?.json.object ?? [] {
       for value in member.value.array ?? [member.value] { headers.append(member.key, value.text) }
     }
     return StubRequest(
-      method: try members.string("method") ?? "GET", target: try members.string("url") ?? "/", headers: headers,
+      method: try members.string("method") ?? "GET", target: target, headers: headers,
       body: Array((try members.string("body") ?? "").utf8), scheme: try members.string("scheme") ?? "http",
       host: try members.string("host") ?? "127.0.0.1", port: try members.int("port", in: 1...65_535) ?? 80,
       upstream: nil)
@@ -313,7 +357,7 @@ struct StubAdmin {
       .init("browserProxyRequest", .bool(false)),
       .init("loggedDate", .int(Int(entry.time.timeIntervalSince1970 * 1000))),
       .init("bodyAsBase64", .string(Data(request.body).base64EncodedString())),
-      .init("body", .string(String(decoding: request.body, as: UTF8.self))), .init("protocol", .string("HTTP/1.1")),
+      .init("body", .string(request.bodyValue?.text ?? "")), .init("protocol", .string("HTTP/1.1")),
       .init("scheme", .string(request.scheme)),
       .init("host", .string(request.host)), .init("port", .int(request.port)),
       .init(
@@ -326,7 +370,8 @@ struct StubAdmin {
   /// A request with its response.
   private func event(_ entry: RequestLog.Entry) -> JSON {
     let mapping = entry.stub.flatMap { id in stubs.state.withLock { $0.store[id] } }
-    var response: [JSON.Member] = [.init("status", .int(entry.status))]
+    let fault = mapping?.response.fault
+    var response: [JSON.Member] = [.init("status", .int(fault == nil ? entry.status : 200))]
     let sent = entry.response ?? RequestLog.Response(headers: [:], body: [])
     if !sent.headers.fields.isEmpty {
       response.append(.init("headers", .object(sent.headers.fields.map { .init($0.name, .string($0.value)) })))
@@ -335,10 +380,11 @@ struct StubAdmin {
       .init("bodyAsBase64", .string(Data(sent.body).base64EncodedString())),
       .init("body", .string(String(decoding: sent.body, as: UTF8.self))),
     ]
+    if let fault { response.append(.init("fault", .string(fault.rawValue))) }
     var members: [JSON.Member] = [
       .init("id", .string(stubs.id(ofRequest: entry.number))), .init("request", logged(entry)),
       .init(
-        "responseDefinition", mapping?.source["response"] ?? .object([.init("status", .int(entry.status))])),
+        "responseDefinition", mapping?.source["response"] ?? Self.unmatched(entry)),
       .init("response", .object(response)), .init("wasMatched", .bool(entry.stub != nil)),
       .init(
         "timing",
@@ -349,16 +395,21 @@ struct StubAdmin {
       members.append(.init("stubMapping", mapping.source))
     } else {
       // Clients expect one.
-      let id = JSON.string(stubs.id(ofRequest: -entry.number))
+      let id = JSON.string(stubs.id(ofMiss: entry.number))
       members.append(
         .init(
           "stubMapping",
           .object([
             .init("id", id), .init("request", .object(["method": .string("ANY")])),
-            .init("response", .object(["status": .int(entry.status)])), .init("uuid", id),
+            .init("response", Self.unmatched(entry)), .init("uuid", id),
           ])))
     }
     return .object(members)
+  }
+
+  /// The response definition of a request that no stub matched.
+  private static func unmatched(_ entry: RequestLog.Entry) -> JSON {
+    .object([.init("status", .int(entry.status)), .init("fromConfiguredStub", .bool(false))])
   }
 
   // MARK: Scenarios, settings, files
@@ -396,7 +447,15 @@ struct StubAdmin {
       let state = hasBody ? try Members(json()).string("state") : nil
       if let state, !known.possibleStates.contains(state) {
         let near = alternatives(state, known.possibleStates)
-        throw CodedError(.usage, "the scenario '\(name)' has no state '\(state)'\(near)")
+        return Self.json(
+          [
+            "errors": .array([
+              .object([
+                .init("code", .int(11)), .init("title", .string("Scenario \(name) does not support state \(state)")),
+                .init("detail", .string("the scenario '\(name)' has no state '\(state)'\(near)")),
+              ])
+            ])
+          ], status: 422)
       }
       stubs.state.withLock { $0.store.setState(state, of: name) }
       return Self.json([:])
@@ -412,7 +471,9 @@ struct StubAdmin {
   private func settings() -> Response {
     let settings = stubs.state.withLock { $0.settings }
     var members: [JSON.Member] = []
-    if let delay = settings.fixedDelay { members.append(.init("fixedDelay", .double(delay))) }
+    if let delay = settings.fixedDelay {
+      members.append(.init("fixedDelay", StubResponse.DelayDistribution.number(delay)))
+    }
     if let distribution = settings.distribution { members.append(.init("delayDistribution", distribution.json)) }
     return Self.json(["settings": .object(members)])
   }
@@ -425,7 +486,7 @@ struct StubAdmin {
       settings.distribution = try MappingReader.distribution(fields: object)
       try object.end()
     }
-    for ignored in ["extended", "proxyPassThrough"] { _ = members[ignored] }
+    _ = members["extended"]
     try members.end()
     stubs.set(settings)
     return Response(status: 200)
@@ -483,31 +544,38 @@ struct StubAdmin {
       [
         "errors": .array([
           .object([
-            .init("code", .int(10)), .init("source", .object(["pointer": .string(pointer(error.place))])),
+            .init("code", .int(10)),
+            .init("source", .object(pointer(error.place).map { [.init("pointer", .string($0))] } ?? [])),
             .init("title", .string("Error parsing JSON")), .init("detail", .string(error.message)),
           ])
         ])
       ], status: status)
   }
 
-  /// A path such as `request.bodyPatterns[0]` as a JSON pointer (RFC 6901).
-  private static func pointer(_ place: String) -> String {
-    "/" + place.replacing("[", with: ".").replacing("]", with: "").replacing(".", with: "/")
+  /// A path such as `request.bodyPatterns[0]` as a JSON pointer (RFC 6901); nil for a place in a text.
+  private static func pointer(_ place: String) -> String? {
+    // A template's line and column follow its member.
+    let place = place.prefix { $0 != ":" }
+    guard !place.contains(" ") else { return nil }
+    return "/" + place.replacing("[", with: ".").replacing("]", with: "").replacing(".", with: "/")
   }
 }
 
 extension StubResponse.DelayDistribution {
+  /// A number without a fraction if it needs none.
+  fileprivate static func number(_ value: Double) -> JSON { Int(exactly: value).map { .int($0) } ?? .double(value) }
+
   fileprivate var json: JSON {
-    switch self {
-    case .fixed(let delay): .object([.init("type", .string("fixed")), .init("milliseconds", .double(delay))])
-    case .uniform(let lower, let upper):
-      .object([.init("type", .string("uniform")), .init("lower", .double(lower)), .init("upper", .double(upper))])
-    case .lognormal(let median, let sigma, let most):
-      .object(
-        [
-          .init("type", .string("lognormal")), .init("median", .double(median)), .init("sigma", .double(sigma)),
-        ] + (most.map { [.init("maxValue", .double($0))] } ?? []))
-    }
+    let members: [(String, JSON)] =
+      switch self {
+      case .fixed(let delay): [("type", .string("fixed")), ("milliseconds", Self.number(delay))]
+      case .uniform(let lower, let upper):
+        [("type", .string("uniform")), ("lower", Self.number(lower)), ("upper", Self.number(upper))]
+      case .lognormal(let median, let sigma, let most):
+        [("type", .string("lognormal")), ("median", Self.number(median)), ("sigma", Self.number(sigma))]
+          + (most.map { [("maxValue", Self.number($0))] } ?? [])
+      }
+    return .object(members.map { JSON.Member($0.0, $0.1) })
   }
 }
 

@@ -90,6 +90,14 @@ struct StubFolder: Sendable {
     try Self.write(text, "\(mappingsPath)/\(String(name).lowercased())-\(mapping.id).json")
   }
 
+  /// Removes the file of a mapping that was saved. A file that was not written here, or has other mappings, is kept.
+  func removeSaved(_ mapping: StubMapping) throws(CodedError) {
+    for name in names(in: mappingsPath) where name.hasSuffix("-\(mapping.id).json") {
+      let file = "\(mappingsPath)/\(name)"
+      try CodedError.translating(to: .cannotWrite, at: file, try FileManager.default.removeItem(atPath: file))
+    }
+  }
+
   private func location(_ name: String) throws(CodedError) -> String {
     let parts = name.split(separator: "/")
     guard !parts.isEmpty, !parts.contains(".."), !name.utf8.contains(0) else {

@@ -227,6 +227,8 @@ struct StubAnswer {
     return response
   }
 
+  /// The maximum size of a body of another backend that is logged.
+  private static let loggedLimit = 1 << 20
   /// The maximum size of a body that is sent with a reason phrase of its own: what surely fits into a socket's buffer.
   private static let rawLimit = 64 << 10
 
@@ -290,6 +292,10 @@ struct StubAnswer {
     do {
       var response = try await environment.stubClient.send(outgoing, to: origin, by: ReadyAccess())
       response.headers.fields += fields.fields
+      // A short body is in the log as soon as the client has it.
+      if let length = response.body.length, length <= Self.loggedLimit {
+        response.body = .bytes(try await response.body.collect(upTo: length))
+      }
       return response
     } catch let error as UpstreamError {
       throw environment.problem(of: error, method: request.method, url: origin.description + path)

@@ -103,6 +103,11 @@ final class StubServer: Sendable {
     (try? derivation.uuid(key: "stub request", ordinal: number, version4: true))?.uuidString.lowercased() ?? ""
   }
 
+  /// The id that a logged request gets in place of a stub's.
+  func id(ofMiss number: Int) -> String {
+    (try? derivation.uuid(key: "stub miss", ordinal: number, version4: true))?.uuidString.lowercased() ?? ""
+  }
+
   /// The next ordinal of a key.
   private func next(_ key: String) -> Int {
     state.withLock { state in
