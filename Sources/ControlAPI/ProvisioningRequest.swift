@@ -23,13 +23,14 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   /// A request that does not depend on the process that sends it.
   ///
   /// - Parameters:
-  ///   - configuration: the environment. The cassette's path is made absolute, and `..` in it is resolved; so is that of the stubs.
+  ///   - configuration: the environment. The cassette's path is made absolute, and `..` in it is resolved; so are those of stubs and collections.
   ///   - isContinuousIntegration: whether `CI` is set. If so, mode `once` becomes `replay`.
   package init(_ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool) {
     self.init(configuration)
     if isContinuousIntegration, configuration.mode ?? "once" == "once" { self.configuration.mode = "replay" }
     self.configuration.cassette = configuration.cassette.map(Self.plain)
     self.configuration.stubs = configuration.stubs.map(Self.plain)
+    self.configuration.collections = configuration.collections.map(Self.plain)
   }
 
   /// An absolute path without `..`, which the daemon rejects. Symbolic links are resolved if the path contains `..` and

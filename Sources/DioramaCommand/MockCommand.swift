@@ -23,6 +23,7 @@ enum MockCommand {
     options: [
       .init("--port", "N", "the port (default: 8080); 0 for any free one"),
       .init("--root-dir", "DIR", "the folder with mappings and __files (default: the current folder)"),
+      .init("--collections", "FILE", "collections of items that clients can list, create, change and delete"),
       .init("--global-response-templating", nil, "read all texts of responses as templates"),
       .init(
         "--local-response-templating", nil,
@@ -44,7 +45,7 @@ enum MockCommand {
         diorama mock --port 8080 --root-dir tests/wiremock &
         curl http://127.0.0.1:8080/__admin/mappings
 
-      Exit status: 0 stopped; 64 usage; 65 a mapping is invalid; 66 no such folder;
+      Exit status: 0 stopped; 64 usage; 65 a mapping is invalid; 66 no such file;
       74 the port is taken.
       """, run: run)
 
@@ -98,6 +99,7 @@ enum MockCommand {
     configuration.name = "mock"
     configuration.mode = "mock"
     configuration.stubs = options.value("--root-dir") ?? "."
+    configuration.collections = options.value("--collections")
     configuration.stubTemplates = options.has("--global-response-templating")
     configuration.seed = options.value("--seed")
     // Stubs hold no secrets; the admin API has a check of its own.

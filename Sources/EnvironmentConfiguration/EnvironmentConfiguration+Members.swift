@@ -92,6 +92,10 @@ extension EnvironmentConfiguration {
       "Whether all texts of stubs' responses are templates, not only those with the transformer response-template.",
       .init("--stub-templates", nil, .flag, help: "Read all texts of stubs' responses as templates.")),
     .optional(
+      "collections", .text(.path, 1...4096),
+      "A JSON file of collections: lists whose items the app can read, create, change and delete. They answer after stubs.",
+      .init("--collections", "FILE", help: "Collections of items that the app can list, create, change and delete.")),
+    .optional(
       "toggles", named, "Feature toggles of the app: JSON values.",
       .init("--toggle", "NAME=VALUE", .entry, help: "A feature toggle: JSON, or a bare word.")),
     .optional(

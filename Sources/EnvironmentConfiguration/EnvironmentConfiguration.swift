@@ -18,6 +18,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   package var cassette: String?
   package var stubs: String?
   package var stubTemplates: Bool?
+  package var collections: String?
   @Omittable package var upstreams: [String: Upstream] = [:]
   package var clock: Clock?
   package var seed: String?
@@ -215,6 +216,7 @@ extension EnvironmentConfiguration {
     all.cassette = cassette ?? general.cassette
     all.stubs = stubs ?? general.stubs
     all.stubTemplates = stubTemplates ?? general.stubTemplates
+    all.collections = collections ?? general.collections
     all.upstreams = general.upstreams.merging(upstreams) { old, new in
       Upstream(
         url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,

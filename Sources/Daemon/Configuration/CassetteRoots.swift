@@ -38,11 +38,16 @@ struct CassetteRoots: Sendable {
     }
   }
 
-  /// Checks the path of a folder of stubs, whose files responses and errors show.
-  func check(stubs path: String) throws(DaemonError) {
-    func refusal(_ reason: String) -> DaemonError { DaemonError(422, "Stubs folder not allowed", "stubs: \(reason)") }
+  /// Checks the path of stubs or collections, which responses and errors show.
+  ///
+  /// - Parameters:
+  ///   - path: the path.
+  ///   - setting: the setting.
+  /// - Throws: ``DaemonError`` if the path is relative, contains `..`, or is outside the roots once links are resolved.
+  func check(_ path: String, of setting: String) throws(DaemonError) {
+    func refusal(_ reason: String) -> DaemonError { DaemonError(422, "Path not allowed", "\(setting): \(reason)") }
     guard path.isAbsolutePath, !path.leadsUp else {
-      throw refusal("'\(path)' is relative or contains '..'; give the folder's absolute path")
+      throw refusal("'\(path)' is relative or contains '..'; give the absolute path")
     }
     guard roots.isEmpty || roots.contains(where: { ResolvedPath(path).isBelow(ResolvedPath($0)) }) else {
       throw refusal(

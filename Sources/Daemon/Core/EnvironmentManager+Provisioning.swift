@@ -37,7 +37,8 @@ extension EnvironmentManager {
 
   private func make(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment {
     if let cassette = request.cassette { try roots.check(cassette) }
-    if let stubs = request.configuration.stubs { try roots.check(stubs: stubs) }
+    if let stubs = request.configuration.stubs { try roots.check(stubs, of: "stubs") }
+    if let file = request.configuration.collections { try roots.check(file, of: "collections") }
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
     let specification = try DaemonError.translating { () throws(CodedError) in

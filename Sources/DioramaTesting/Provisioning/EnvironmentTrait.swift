@@ -68,7 +68,8 @@ extension Trait where Self == EnvironmentTrait {
   public static func environment(
     _ mode: TestEnvironment.Mode? = nil, upstreams: [String: String] = [:],
     access: [String: TestEnvironment.UpstreamAccess] = [:],
-    stubs: String? = nil, stubTemplates: Bool? = nil, toggles: [String: TestEnvironment.Value] = [:],
+    stubs: String? = nil, stubTemplates: Bool? = nil, collections: String? = nil,
+    toggles: [String: TestEnvironment.Value] = [:],
     values: [String: TestEnvironment.Value] = [:],
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
     credentialFaults: [TestEnvironment.CredentialFault] = [],
@@ -82,7 +83,8 @@ extension Trait where Self == EnvironmentTrait {
   ) -> Self {
     environment(
       TestEnvironment.Configuration(
-        mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, toggles: toggles,
+        mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates,
+        collections: collections, toggles: toggles,
         values: values, defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
         policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,

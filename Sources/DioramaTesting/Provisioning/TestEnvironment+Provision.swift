@@ -21,6 +21,7 @@ extension TestEnvironment {
   public static func provision(
     for testCase: XCTestCase, mode: Mode? = nil, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], stubs: String? = nil, stubTemplates: Bool? = nil,
+    collections: String? = nil,
     toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
@@ -30,7 +31,8 @@ extension TestEnvironment {
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
-      mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, toggles: toggles,
+      mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, collections: collections,
+      toggles: toggles,
       values: values, defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
@@ -84,6 +86,7 @@ extension TestEnvironment {
   public static func provision(
     case name: String? = nil, mode: Mode? = nil, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], stubs: String? = nil, stubTemplates: Bool? = nil,
+    collections: String? = nil,
     toggles: [String: Value] = [:], values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
@@ -93,7 +96,8 @@ extension TestEnvironment {
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
-      mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, toggles: toggles,
+      mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, collections: collections,
+      toggles: toggles,
       values: values, defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,

@@ -33,6 +33,8 @@ extension TestEnvironment {
     ///   - stubs: a folder of stubs in WireMock's format, with `mappings` and `__files`. They answer before the cassette.
     ///     A relative path starts at the folder of the test's file.
     ///   - stubTemplates: whether all texts of stubs' responses are templates.
+    ///   - collections: a JSON file of collections, which answer after stubs. A relative path starts at the folder of the
+    ///     test's file.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.
@@ -59,7 +61,8 @@ extension TestEnvironment {
     ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
-      stubs: String? = nil, stubTemplates: Bool? = nil, toggles: [String: Value] = [:], values: [String: Value] = [:],
+      stubs: String? = nil, stubTemplates: Bool? = nil,
+      collections: String? = nil, toggles: [String: Value] = [:], values: [String: Value] = [:],
       defaults: [String: Value] = [:],
       credentials: [Credential] = [], credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil,
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
@@ -73,6 +76,7 @@ extension TestEnvironment {
       for (name, access) in access { settings.upstreams[name, default: .init()].access = access.access }
       settings.stubs = stubs
       settings.stubTemplates = stubTemplates
+      settings.collections = collections
       settings.toggles = json(toggles, "toggle")
       settings.values = json(values, "value")
       settings.defaults = json(defaults, "user default")
@@ -133,7 +137,9 @@ extension TestEnvironment {
       }
       var settings = settings
       let folder = identity.folder
-      settings.stubs = settings.stubs.map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
+      for path in [\EnvironmentConfiguration.stubs, \.collections] {
+        settings[keyPath: path] = settings[keyPath: path].map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
+      }
       settings.mode = settings.mode ?? project?.settings.mode
       let code = settings.mode.flatMap(Mode.init(rawValue:)) ?? .once
       let upstreams = settings.upstreams.merging(project?.settings.upstreams ?? [:]) { own, _ in own }

@@ -60,6 +60,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var stubs: [JSON]?
     /// The states of scenarios by name.
     var scenarioStates: [String: String]?
+    /// The items of collections by name, if they differ from those of the file.
+    var collections: [String: [JSON]]?
   }
 
   /// The position in a cassette that is being replayed.

@@ -26,6 +26,7 @@ extension EnvironmentSpecification {
       return CassetteLocation("/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/"))
     }
     stubs = configuration.stubs
+    collections = configuration.collections
     stubsAreTemplates = configuration.stubTemplates
     if name.isEmpty { name = cassette?.name ?? "environment" }
     seed = configuration.seed

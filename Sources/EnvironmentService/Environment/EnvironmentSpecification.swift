@@ -47,6 +47,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var cassette: CassetteLocation?
   /// The path of a folder with stubs: `mappings` and `__files`; nil for none.
   package var stubs: String?
+  /// The path of a file with collections; nil for none.
+  package var collections: String?
   /// Whether all texts of stubs' responses are templates; nil for false.
   package var stubsAreTemplates: Bool?
   /// The backends, by name. If empty, replay uses those of the cassette.

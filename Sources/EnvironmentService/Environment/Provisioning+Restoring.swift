@@ -48,7 +48,8 @@ extension Provisioning {
       state.brokenOff = progress.brokenOff ?? []
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       let stubs = try stubs(specification, mode: snapshot.mode, seed: snapshot.seed)
-      try stubs.restore(sources: progress.stubs, states: progress.scenarioStates ?? [:])
+      try stubs.restore(
+        sources: progress.stubs, states: progress.scenarioStates ?? [:], items: progress.collections)
       var replay: Replay?
       if let stored, let location = specification.cassette {
         let opened = try stored.replay(

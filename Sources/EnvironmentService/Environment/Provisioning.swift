@@ -5,6 +5,7 @@ import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
+import Stubs
 
 /// Decides what an environment's specification leaves open: mode, cassette, upstreams, clock and seed.
 package enum Provisioning {
@@ -44,7 +45,7 @@ package enum Provisioning {
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
     notes += rules.notes(for: upstreams)
-    if mode == .mock, !upstreams.isEmpty, specification.stubs == nil {
+    if mode == .mock, !upstreams.isEmpty, specification.stubs == nil, specification.collections == nil {
       notes.append(
         "mode mock answers from stubs, and there are none, so every request gets status 501; name a folder of stubs with "
           + "\(specification.stubsAdvice); to answer from a recording, use mode once")
@@ -100,8 +101,10 @@ package enum Provisioning {
   ) throws(CodedError) -> StubServer {
     var folder: StubFolder?
     if let path = specification.stubs { folder = try StubFolder(path) }
+    let collections = try specification.collections.map { path throws(CodedError) in try StubFolder.collections(path) }
     return try StubServer(
-      folder: folder, areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
+      folder: folder, collections: collections ?? CollectionSet(),
+      areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
   }
 
   /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.

@@ -117,7 +117,8 @@ struct StubAdmin {
       }
       for mapping in stubs.state.withLock({ $0.store.mappings }) {
         let saved = mapping.saved
-        try folder.save(saved)
+        // Stubs of files that were written by hand stay there.
+        if !stubs.isFromFolder(mapping) { try folder.save(saved) }
         try stubs.add(saved, keepsPlace: true)
       }
       return Response(status: 200)

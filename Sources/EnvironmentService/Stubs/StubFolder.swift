@@ -38,6 +38,16 @@ struct StubFolder: Sendable {
     return all
   }
 
+  /// Reads a file of collections.
+  ///
+  /// - Throws: ``CodedError`` that names the file and the member.
+  static func collections(_ path: String) throws(CodedError) -> CollectionSet {
+    let json = try JSON.parse(try read(path), name: path)
+    do throws(CodedError) { return try CollectionSet(json) } catch {
+      throw CodedError(error.kind, error.message, at: path)
+    }
+  }
+
   /// The names of all files below a folder, sorted.
   private func names(in folder: String) -> [String] {
     guard let names = FileManager.default.enumerator(atPath: folder) else { return [] }

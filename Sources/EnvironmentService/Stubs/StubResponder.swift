@@ -42,8 +42,8 @@ extension Environment {
         throw Problem(status: 500, title: "A stub cannot be matched", detail: error.message)
       }
     }
-    guard let mapping else { return nil }
     let url = request.url
+    guard let mapping else { return try collectionResponse(to: request, number) }
     do {
       let response = try await StubAnswer(environment: self, mapping: mapping, request: request).response()
       note(.mocked, status: response.status, method: request.method, url: url, text: mapping.label)
@@ -59,6 +59,24 @@ extension Environment {
       stubs.state.withLock { $0.log.complete(number, stub: mapping.id, status: 500, response: nil) }
       throw Problem(status: 500, title: "The stub's response cannot be made", detail: detail)
     }
+  }
+
+  /// The response of a collection; nil if none has this path.
+  private func collectionResponse(to request: StubRequest, _ number: Int) throws -> Response? {
+    let answer: CollectionAnswer
+    do throws(CodedError) {
+      guard let found = try stubs.collectionAnswer(to: request) else { return nil }
+      answer = found
+    } catch {
+      note(.mocked, status: 500, method: request.method, url: request.url, text: error.message)
+      throw Problem(status: 500, title: "A collection cannot answer", detail: error.message)
+    }
+    note(.mocked, status: answer.status, method: request.method, url: request.url, text: "collection")
+    stubs.state.withLock {
+      $0.log.complete(
+        number, stub: "collection", status: answer.status, response: .init(headers: answer.headers, body: answer.body))
+    }
+    return Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body))
   }
 
   /// Translates a stub's response from the upstream's URLs to the app's.
@@ -102,7 +120,7 @@ extension Environment {
     state.withLock { $0.requests += 1 }
     if let response = try await stubResponse(to: stubRequest) { return response }
     // Without stubs the first segment of the path was probably meant to name an upstream.
-    guard mode == .mock, stubs.folder != nil || stubs.state.withLock({ $0.store.generation > 0 }) else {
+    guard mode == .mock, stubs.isInUse else {
       state.withLock { $0.requests -= 1 }
       return nil
     }

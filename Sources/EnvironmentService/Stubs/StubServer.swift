@@ -22,6 +22,7 @@ final class StubServer: Sendable {
 
   struct State: Sendable {
     var store = StubStore()
+    var collections = CollectionSet()
     var log = RequestLog()
     var settings = Settings()
     /// How often each key has been used for random values.
@@ -31,6 +32,8 @@ final class StubServer: Sendable {
     fileprivate var generation = -1
     /// The generation of the store after the folder was read.
     fileprivate var loadedGeneration = 0
+    /// The stubs of the folder by id, as they were read.
+    fileprivate var loaded: [String: JSON] = [:]
   }
 
   /// A hash of port, method and target.
@@ -71,15 +74,20 @@ final class StubServer: Sendable {
 
   /// - Parameters:
   ///   - folder: the folder with mappings; its mappings are read here.
+  ///   - collections: the collections.
   ///   - areTemplates: whether all texts of responses are templates.
   ///   - seed: the seed of random values.
   ///   - isActive: whether it is used from the start.
   /// - Throws: ``CodedError`` if a mapping is not valid.
-  init(folder: StubFolder?, areTemplates: Bool, seed: String, isActive: Bool) throws(CodedError) {
+  init(
+    folder: StubFolder?, collections: CollectionSet, areTemplates: Bool, seed: String, isActive: Bool
+  ) throws(CodedError) {
+    let hasCollections = !collections.collections.isEmpty
     self.folder = folder
     self.areTemplates = areTemplates
     derivation = StringDerivation(seed: seed)
-    active = Atomic(isActive || folder != nil)
+    active = Atomic(isActive || folder != nil || hasCollections)
+    state.withLock { $0.collections = collections }
     if let folder { try load(folder) }
   }
 
@@ -87,7 +95,7 @@ final class StubServer: Sendable {
     for mapping in try folder.mappings(isTemplate: areTemplates, makeID: newID) {
       try state.withLock { (state) throws(CodedError) in try state.store.add(mapping) }
     }
-    state.withLock { $0.loadedGeneration = $0.store.generation }
+    state.withLock { $0.noteLoaded() }
   }
 
   // MARK: Changes
@@ -137,22 +145,39 @@ final class StubServer: Sendable {
       state.store.resetScenarios()
       state.settings = Settings()
       for mapping in mappings { try state.store.add(mapping) }
-      state.loadedGeneration = state.store.generation
+      state.noteLoaded()
     }
+  }
+
+  /// Whether a stub is one of the folder, unchanged.
+  func isFromFolder(_ mapping: StubMapping) -> Bool { state.withLock { $0.loaded[mapping.id] == mapping.source } }
+
+  /// Whether there are, or were, stubs or collections.
+  var isInUse: Bool {
+    folder != nil || state.withLock { $0.store.generation > 0 || !$0.collections.collections.isEmpty }
   }
 
   // MARK: Restarts
 
-  /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, and how often both
-  /// have changed.
-  var progress: (sources: [JSON]?, states: [String: String], changes: Int) {
+  /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, the items of
+  /// collections, unless they are those of the file, and how often all of that has changed.
+  var progress: (sources: [JSON]?, states: [String: String], items: [String: [JSON]]?, changes: Int) {
     state.withLock { state in
       let isChanged = state.store.generation != state.loadedGeneration
-      return (isChanged ? state.store.sources : nil, state.store.states, state.store.changes)
+      let changes = state.collections.changeCount
+      return (
+        isChanged ? state.store.sources : nil, state.store.states, changes == 0 ? nil : state.collections.items,
+        state.store.changes + changes
+      )
     }
   }
 
-  func restore(sources: [JSON]?, states: [String: String]) throws(CodedError) {
+  func restore(
+    sources: [JSON]?, states: [String: String], items: [String: [JSON]]?
+  ) throws(CodedError) {
+    if let items {
+      try state.withLock { (state) throws(CodedError) in try state.collections.restore(items) }
+    }
     if let sources {
       state.withLock { $0.store.removeAll() }
       for source in sources { try add(MappingReader.mapping(source, isTemplate: areTemplates, makeID: newID)) }
@@ -164,7 +189,11 @@ final class StubServer: Sendable {
 
   /// Whether the URL of a stub fits a request, so that its body has to be read.
   func mayAnswer(method: String, target: String) -> Bool {
-    isActive && state.withLock { $0.store.mayAnswer(method: method, target: target) }
+    guard isActive else { return false }
+    let path = String(target.prefix { $0 != "?" })
+    return state.withLock { state in
+      state.store.mayAnswer(method: method, target: target) || state.collections.mayAnswer(path: path)
+    }
   }
 
   /// The stubs nearest to a request, and what differs.
@@ -179,6 +208,19 @@ final class StubServer: Sendable {
       .init(
         stub: mapping.label,
         differences: mapping.request.differences(request, context) + [obstacle].compactMap(\.self))
+    }
+  }
+
+  /// The answer of a collection; nil if none has this path.
+  func collectionAnswer(to request: StubRequest) throws(CodedError) -> CollectionAnswer? {
+    try state.withLock { (state) throws(CodedError) in
+      let key = "collection id"
+      var ordinal = state.uses[key, default: 0]
+      defer { state.uses[key] = ordinal }
+      return try state.collections.respond(to: request) { () throws(CodedError) in
+        defer { ordinal += 1 }
+        return (try? derivation.uuid(key: key, ordinal: ordinal, version4: true))?.uuidString.lowercased() ?? ""
+      }
     }
   }
 
@@ -284,6 +326,11 @@ extension Environment {
 }
 
 extension StubServer.State {
+  fileprivate mutating func noteLoaded() {
+    loadedGeneration = store.generation
+    loaded = Dictionary(store.mappings.map { ($0.id, $0.source) }) { first, _ in first }
+  }
+
   fileprivate var isCurrent: Bool { generation == store.generation }
 }
 
@@ -342,4 +389,22 @@ final class StubBytes: Sendable {
 
   /// A number from 0 to 1, without 1.
   func fraction() -> Double { Double(integer(in: 0...((1 << 53) - 1))) / Double(1 << 53) }
+}
+
+extension CollectionSet {
+  /// The items by collection.
+  fileprivate var items: [String: [JSON]] {
+    Dictionary(collections.map { ($0.name, $0.items) }) { first, _ in first }
+  }
+
+  /// Replaces all items by those of a snapshot.
+  fileprivate mutating func restore(_ items: [String: [JSON]]) throws(CodedError) {
+    for collection in collections {
+      guard let kept = items[collection.name] else { continue }
+      for item in collection.items {
+        if let id = item[collection.idMember], !collection.isSingular { _ = try remove(id.text, from: collection.name) }
+      }
+      for item in kept { _ = try put(item, in: collection.name) { () throws(CodedError) in "" } }
+    }
+  }
 }

@@ -16,8 +16,9 @@ package struct JSONEquality: Sendable {
     private let high: UInt64
     private let low: UInt64
 
+    /// Nil if an object in the value repeats a name, because only the last of those members counts.
+    ///
     /// - Parameter value: the value.
-    /// - Returns: nil if an object in it repeats a name, because only the last of those members counts.
     package init?(_ value: JSON) {
       var open = [value]
       while let next = open.popLast() {

@@ -40,6 +40,7 @@ struct RequestRoundTripTests {
     configuration.allowedHosts = ["shop.test"]
     configuration.stubs = "/tmp/stubs"
     configuration.stubTemplates = true
+    configuration.collections = "/tmp/collections.json"
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
     // A test without settings inherits all settings of its suite or project file.

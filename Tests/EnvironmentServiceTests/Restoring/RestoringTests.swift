@@ -44,9 +44,17 @@ struct RestoringTests {
       try fixture.writeMappings(#"{"request": {"url": "/file"}, "response": {"body": "file"}}"#)
       let step =
         #"{"scenarioName": "s", "requiredScenarioState": "%", "request": {"url": "/s"}, "response": {"body": "%"}"#
+      try fixture.write(#"{"patients": [{"id": 1}], "clinic": {"open": true}}"#, to: "collections.json")
       try await fixture.twoLives(.mock) {
         $0.stubs = "\(fixture.folder)/stubs"
+        $0.collections = "\(fixture.folder)/collections.json"
       } before: { environment async throws in
+        for (method, target, body) in [
+          ("POST", "/patients", #"{"name": "Ann"}"#), ("DELETE", "/patients/1", nil),
+          ("PUT", "/clinic", #"{"open": false}"#),
+        ] {
+          _ = try await ask(environment.mainPort, request(method, target, ["Content-Type": "application/json"], body))
+        }
         let host: Headers = ["Host": "localhost:\(environment.mainPort)"]
         for (state, next) in [("Started", "two"), ("two", "three")] {
           let json = step.replacingOccurrences(of: "%", with: state) + ", \"newScenarioState\": \"\(next)\"}"
@@ -57,6 +65,8 @@ struct RestoringTests {
         #expect(try await ask(environment.mainPort, request("GET", "/s")).text == "two")
         #expect(try await ask(environment.mainPort, request("GET", "/file")).text == "file")
         #expect(environment.stubCount == 3)
+        #expect(try await ask(environment.mainPort, request("GET", "/patients")).text == #"[{"id":2,"name":"Ann"}]"#)
+        #expect(try await ask(environment.mainPort, request("GET", "/clinic")).text == #"{"open":false}"#)
       }
     }
   }

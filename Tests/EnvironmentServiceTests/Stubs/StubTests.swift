@@ -229,6 +229,46 @@ struct StubTests {
     }
   }
 
+  @Test("answer before collections, whose items the app creates, changes and deletes, with the same ids in every run")
+  func collections() async throws {
+    try await withService { fixture in
+      try fixture.write(
+        #"{"patients": [{"id": "a", "name": "Ann"}], "clinic": {"open": true}}"#, to: "collections.json")
+      try fixture.writeMappings(#"{"request": {"url": "/patients/b"}, "response": {"body": "stub"}}"#)
+      func trace() async throws -> [String] {
+        let environment = try fixture.mocked { $0.collections = "\(fixture.folder)/collections.json" }
+        var answers: [String] = []
+        for (method, target, body) in [
+          ("GET", "/patients?name=Ann", nil), ("POST", "/patients", #"{"name": "Bob"}"#), ("GET", "/patients/b", nil),
+          ("PATCH", "/patients/a", #"{"name": "Anna"}"#), ("GET", "/patients", nil), ("DELETE", "/patients/a", nil),
+          ("GET", "/patients/a", nil), ("PUT", "/clinic", #"{"open": false}"#), ("GET", "/clinic", nil),
+        ] {
+          let answer = try await ask(
+            environment.mainPort, request(method, target, ["Content-Type": "application/json"], body))
+          answers.append("\(answer.status) \(answer.text)")
+        }
+        #expect(await environment.end().report.requests.mocked == 9)
+        return answers
+      }
+      let first = try await trace()
+      #expect(first[0] == #"200 [{"id":"a","name":"Ann"}]"#)
+      #expect(first[1].hasPrefix("201 "))
+      #expect(first[2] == "200 stub")
+      #expect(first[3] == #"200 {"id":"a","name":"Anna"}"#)
+      #expect(first[4].contains("Anna") && first[4].contains("Bob"))
+      #expect(first[5] == "204 ")
+      #expect(first[6].hasPrefix("404 "))
+      #expect(first[8] == #"200 {"open":false}"#)
+      #expect(try await trace() == first)
+      try fixture.write(#"{"patients": [{"name": "Ann"}]}"#, to: "collections.json")
+      let error = #expect(throws: CodedError.self) {
+        try fixture.provision(.mock) { $0.collections = "\(fixture.folder)/collections.json" }
+      }
+      #expect(
+        error?.message.hasPrefix("\(fixture.folder)/collections.json: patients[0]") == true, "\(error?.message ?? "")")
+    }
+  }
+
   @Test("that are broken keep an environment from starting, with the file and the member")
   func broken() async throws {
     try await withService { fixture in
@@ -311,10 +351,15 @@ struct StubAdminTests {
       #expect(try await ask(environment.mainPort, request("GET", "/a")).text == "hello")
       _ = try await call(environment, "POST", "/mappings", #"{"name": "B", "request": {"url": "/b"}}"#)
       #expect(try await call(environment, "POST", "/mappings/save").status == 200)
+      #expect(try await call(environment, "POST", "/mappings/reset").status == 200)
+      #expect(try await ask(environment.mainPort, request("GET", "/b")).status == 200)
+      #expect(environment.stubCount == 2)
+      // What was saved goes with its stub; a file that was written by hand stays.
       #expect(try await call(environment, "DELETE", "/mappings").status == 200)
       #expect(try await ask(environment.mainPort, request("GET", "/b")).status == 404)
       #expect(try await call(environment, "POST", "/mappings/reset").status == 200)
-      #expect(try await ask(environment.mainPort, request("GET", "/b")).status == 200)
+      #expect(try await ask(environment.mainPort, request("GET", "/b")).status == 404)
+      #expect(try await ask(environment.mainPort, request("GET", "/a")).text == "hello")
       #expect(try await call(environment, "PUT", "/files/..%2Fmappings%2Fx.json", "x").status == 422)
       #expect(try await call(environment, "DELETE", "/files/x.txt").status == 200)
       #expect(try await call(environment, "GET", "/files/x.txt").status == 404)
