@@ -145,8 +145,8 @@ let package = Package(
     .target(
       name: "FuzzedParsers",
       dependencies: [
-        "Basics", "Cassettes", "CassetteConversion", "Transforms", "EnvironmentService", "EnvironmentConfiguration",
-        "ControlAPI", "LaunchContract", "HTTPMessages",
+        "Basics", "Cassettes", "CassetteConversion", "Transforms", "Stubs", "EnvironmentService",
+        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),

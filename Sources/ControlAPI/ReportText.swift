@@ -108,7 +108,9 @@ package struct ReportText {
     if let permission = report.recording?.permission {
       lines.append("to save a recording that lacks these responses: \(permission)")
     }
-    if report.mode == "mock", report.unmatched.contains(where: { $0.refusal == nil && $0.nearestStubs == nil }) {
+    if report.mode == "mock", report.requests.mocked == 0,
+      report.unmatched.contains(where: { $0.refusal == nil && $0.nearestStubs == nil })
+    {
       lines.append("mode mock answers from stubs, and there are none; to answer from a recording, use mode once")
     }
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }

@@ -9,35 +9,41 @@ import LaunchContract
 /// `diorama mock`: one environment that answers from stubs, on a port of its own, until it is stopped.
 enum MockCommand {
   static let command = Command(
-    "mock", "serve stubs on a port, as WireMock's standalone server does",
+    "mock", "run a WireMock-compatible stub server",
     usage: ["mock [--port N] [--root-dir DIR] [option …]"],
     about: """
-      Answers requests with the stubs in DIR/mappings/**/*.json, whose bodies may be
-      files in DIR/__files, until it gets SIGTERM or SIGINT. The format is WireMock's,
-      and so is the admin API at /__admin, by which clients add stubs, find requests
-      and reset both. It prints one line of JSON when it is ready.
+      Serves the stubs in DIR/mappings/**/*.json until it receives SIGTERM or SIGINT.
+      Response bodies can be files in DIR/__files. Stubs use WireMock's format, and
+      clients can use WireMock's admin API at /__admin to add stubs, find requests,
+      and reset either. When ready, it prints its URL and port as one line of JSON.
 
-      Random values in templates come from the seed, and `now` from the clock, so the
-      same requests get the same answers in every run.
+      Random values in templates are derived from --seed, and `now` reads --clock.
+      With a frozen clock and a fixed --start, the same requests get the same
+      responses in every run.
       """,
     options: [
-      .init("--port", "N", "the port (default: 8080); 0 for any free one"),
-      .init("--root-dir", "DIR", "the folder with mappings and __files (default: the current folder)"),
-      .init("--collections", "FILE", "collections of items that clients can list, create, change and delete"),
-      .init("--global-response-templating", nil, "read all texts of responses as templates"),
+      .init("--port", "N", "listen on port N (default: 8080); 0 picks a free port"),
+      .init("--root-dir", "DIR", "the folder that contains mappings and __files (default: the current folder)"),
+      .init(
+        "--collections", "FILE",
+        "serve the collections in FILE, whose items clients can list, create, update and delete"),
+      .init("--global-response-templating", nil, "treat every response as a template"),
       .init(
         "--local-response-templating", nil,
-        "read texts as templates where a stub has the transformer response-template (default)"),
-      .init("--bind-address", "HOST", "the address; only 127.0.0.1, which is the default, is served"),
-      .init("--no-request-journal", nil, "don't keep requests"),
-      .init("--max-request-journal-entries", "N", "how many requests to keep (default: 10000)"),
+        "treat a response as a template only if its stub uses the transformer response-template (default)"),
+      .init("--bind-address", "HOST", "listen on HOST; must be 127.0.0.1 (default)"),
+      .init(
+        "--allowed-host", "HOST",
+        "another host name by which clients may address the server; * allows any (not for the admin API)"),
+      .init("--no-request-journal", nil, "don't log requests"),
+      .init("--max-request-journal-entries", "N", "keep the last N requests (default: 10000)"),
       .init("--verbose", nil, "print each request to standard error"),
-      .init("--disable-banner", nil, "accepted for scripts that start WireMock; there is no banner"),
+      .init("--disable-banner", nil, "ignored; accepted for compatibility with WireMock"),
       .init("--seed", "TEXT", "the seed of random values (default: mock)"),
       .init(
-        "--clock", "KIND", "how time runs: system (default), frozen, ticking or scaled:RATE"),
-      .init("--start", "INSTANT", "the start of the clock, in RFC 3339 format"),
-      .init("--time-zone", "ID", "the time zone of dates in templates, such as Europe/London"),
+        "--clock", "KIND", "the clock: system (default), frozen, ticking or scaled:RATE"),
+      .init("--start", "INSTANT", "the clock's initial time, in RFC 3339 format"),
+      .init("--time-zone", "ID", "the time zone for dates in templates, such as Europe/London"),
     ],
     notes: """
       Example:
@@ -45,8 +51,8 @@ enum MockCommand {
         diorama mock --port 8080 --root-dir tests/wiremock &
         curl http://127.0.0.1:8080/__admin/mappings
 
-      Exit status: 0 stopped; 64 usage; 65 a mapping is invalid; 66 no such file;
-      74 the port is taken.
+      Exit status: 0 stopped; 64 usage error; 65 invalid mapping; 66 file or folder
+      not found; 74 port unavailable.
       """, run: run)
 
   /// What is printed when the server is ready.
@@ -61,7 +67,7 @@ enum MockCommand {
   private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     if let address = options.value("--bind-address"), !["127.0.0.1", "localhost"].contains(address) {
       throw CodedError(
-        usage: "--bind-address: '\(address)' is not served, since the admin API needs no password; use 127.0.0.1",
+        usage: "--bind-address: only 127.0.0.1 is allowed, because the admin API is unauthenticated",
         command: "mock")
     }
     let port = try options.number("--port", 0...65_535, command: "mock") ?? 8080
@@ -71,6 +77,7 @@ enum MockCommand {
     let signals = Signals()
     let service = try EnvironmentService()
     var hooks = EnvironmentHooks()
+    hooks.shutdown = { Signals.end() }
     if options.has("--verbose") {
       hooks.noted = { entries in
         for entry in entries {
@@ -102,8 +109,7 @@ enum MockCommand {
     configuration.collections = options.value("--collections")
     configuration.stubTemplates = options.has("--global-response-templating")
     configuration.seed = options.value("--seed")
-    // Stubs hold no secrets; the admin API has a check of its own.
-    configuration.allowedHosts = ["*"]
+    configuration.allowedHosts = options.all("--allowed-host")
     let clock = (options.value("--clock") ?? "system").split(separator: ":", maxSplits: 1).map(String.init)
     configuration.clock = .init(
       kind: clock.first, start: options.value("--start"), rate: clock.dropFirst().first.flatMap { Double($0) },

@@ -77,7 +77,7 @@ extension EnvironmentConfiguration {
           record  forward and rewrite the cassette
           extend  replay, and record what is missing
           proxy   forward and log
-          mock    stubs only
+          mock    answer from stubs and collections only
           """)),
     .optional(
       "upstreams", byName(.shorthand(TextRule(.origin, count: 1...4096), upstream), atMost: Limits.things),
@@ -86,15 +86,19 @@ extension EnvironmentConfiguration {
     .optional(
       "stubs", .text(.path, 1...4096),
       "A folder of stubs in WireMock's format: mappings/**/*.json and __files. They answer before the cassette.",
-      .init("--stubs", "DIR", help: "Stubs that answer first: DIR/mappings/**/*.json and DIR/__files, as in WireMock.")),
+      .init(
+        "--stubs", "DIR",
+        help: "Serve WireMock stubs from DIR before anything else: DIR/mappings/**/*.json and DIR/__files.")),
     .optional(
       "stubTemplates", .boolean,
       "Whether all texts of stubs' responses are templates, not only those with the transformer response-template.",
-      .init("--stub-templates", nil, .flag, help: "Read all texts of stubs' responses as templates.")),
+      .init("--stub-templates", nil, .flag, help: "Treat every stub response as a template.")),
     .optional(
       "collections", .text(.path, 1...4096),
       "A JSON file of collections: lists whose items the app can read, create, change and delete. They answer after stubs.",
-      .init("--collections", "FILE", help: "Collections of items that the app can list, create, change and delete.")),
+      .init(
+        "--collections", "FILE",
+        help: "Serve the collections in FILE, whose items the app can list, create, update and delete.")),
     .optional(
       "toggles", named, "Feature toggles of the app: JSON values.",
       .init("--toggle", "NAME=VALUE", .entry, help: "A feature toggle: JSON, or a bare word.")),

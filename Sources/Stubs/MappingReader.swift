@@ -141,11 +141,18 @@ package enum MappingReader {
       switch name {
       case "url": .url(text)
       case "urlPattern": .urlMatches(try WholePattern(text))
-      case "urlPath": .path(text)
+      case "urlPath": .path(try withoutQuery(text))
       case "urlPathPattern": .pathMatches(try WholePattern(text))
       default: .template(try PathTemplate(text))
       }
     }
+  }
+
+  private static func withoutQuery(_ path: String) throws(CodedError) -> String {
+    guard !path.contains("?") else {
+      throw CodedError(.broken, "'\(path)' has a query, so it never matches; use 'url', or 'queryParameters'")
+    }
+    return path
   }
 
   private static func fields(
@@ -412,7 +419,7 @@ package enum MappingReader {
     for member in object.json.object ?? [] {
       for value in member.value.array ?? [member.value] {
         guard !(value.array != nil || value.object != nil) else {
-          throw object.error(member.key, "expected a text or a list of texts")
+          throw object.error(member.key, "expected a string or an array of strings")
         }
         let field = Headers.Field(member.key, value.text)
         guard field.isSendable else { throw object.error(member.key, "no message can have this header") }
@@ -569,7 +576,7 @@ package final class Members {
 
   package func string(_ name: String) throws(CodedError) -> String? {
     guard let value = self[name] else { return nil }
-    guard let text = value.string else { throw error(name, "expected a text, found \(value.text.prefix(60))") }
+    guard let text = value.string else { throw error(name, "expected a string, found \(value.text.prefix(60))") }
     return text
   }
 
@@ -577,7 +584,7 @@ package final class Members {
   package func text(_ name: String) throws(CodedError) -> String? {
     guard let value = self[name] else { return nil }
     guard value.array == nil, value.object == nil else {
-      throw error(name, "expected a text, found \(value.text.prefix(60))")
+      throw error(name, "expected a string, found \(value.text.prefix(60))")
     }
     return value.text
   }
@@ -623,7 +630,7 @@ package final class Members {
 
   package func array(_ name: String) throws(CodedError) -> [(json: JSON, place: String)]? {
     guard let value = self[name] else { return nil }
-    guard let elements = value.array else { throw error(name, "expected a list, found \(value.text.prefix(60))") }
+    guard let elements = value.array else { throw error(name, "expected an array, found \(value.text.prefix(60))") }
     return elements.enumerated().map { ($1, "\(path(name))[\($0)]") }
   }
 
@@ -631,7 +638,7 @@ package final class Members {
     guard let elements = try array(name) else { return nil }
     var strings: [String] = []
     for (json, place) in elements {
-      guard let text = json.string else { throw CodedError(.broken, "expected a text", at: place) }
+      guard let text = json.string else { throw CodedError(.broken, "expected a string", at: place) }
       strings.append(text)
     }
     return strings

@@ -2,7 +2,7 @@ import Basics
 package import Foundation
 package import HTTPMessages
 
-/// The requests of an environment, kept to count and find them: the last 10,000, with at most 64 MiB of bodies.
+/// The requests of an environment, kept to count and find them: the last 10,000, with at most 64 MiB of bodies, their responses' included.
 package struct RequestLog: Sendable {
   /// A request, and how it was answered.
   package struct Entry: Sendable {
@@ -16,6 +16,9 @@ package struct RequestLog: Sendable {
     package var status: Int
     /// The response as sent; nil until it is known, and if something other than a stub answered.
     package var response: Response?
+
+    /// The approximate size in memory, in bytes.
+    fileprivate var size: Int { request.size + (response?.body.count ?? 0) }
 
     package init(
       number: Int, time: Date, request: LoggedRequest, stub: String? = nil, status: Int = 0, response: Response? = nil
@@ -69,9 +72,15 @@ package struct RequestLog: Sendable {
     last += 1
     guard capacity > 0 else { return last }
     all.append(Entry(number: last, time: time, request: request, stub: stub, status: status, response: response))
-    size += request.size
+    size += all[all.count - 1].size
+    trim()
+    return last
+  }
+
+  /// Drops the oldest entries that exceed the limits.
+  private mutating func trim() {
     while all.count - dropped > capacity || (size > Self.byteLimit && all.count - dropped > 1) {
-      size -= all[dropped].request.size
+      size -= all[dropped].size
       all[dropped].request = .empty
       all[dropped].response = nil
       dropped += 1
@@ -80,16 +89,18 @@ package struct RequestLog: Sendable {
       all.removeFirst(dropped)
       dropped = 0
     }
-    return last
   }
 
   /// Completes an entry that is still kept.
   package mutating func complete(_ number: Int, stub: String?, status: Int, response: Response?) {
     // Almost always one of the last.
     guard let index = entries.lastIndex(where: { $0.number == number }) else { return }
+    size -= all[index].size
     all[index].stub = stub
     all[index].status = status
     all[index].response = response
+    size += all[index].size
+    trim()
   }
 
   /// Removes the entries that fulfil a condition.
@@ -100,7 +111,7 @@ package struct RequestLog: Sendable {
     let known = entries
     all = known.filter { !isRemoved($0) }
     dropped = 0
-    size = all.reduce(0) { $0 + $1.request.size }
+    size = all.reduce(0) { $0 + $1.size }
     return known.filter(isRemoved)
   }
 }
@@ -148,8 +159,14 @@ package struct LoggedRequest: Sendable {
     let texts = head.split(separator: 0, omittingEmptySubsequences: false).dropLast()
       .map { slice in slice.withUnsafeBytes { String(wire: $0) } }
     let fields = stride(from: 2, to: texts.count - 1, by: 2).map { Headers.Field(texts[$0], texts[$0 + 1]) }
+    let headers = Headers(fields)
+    var (host, port) = (origin.host, origin.port)
+    // On the main port, the client says what it takes the host for.
+    if upstream == nil, let named = headers["Host"].flatMap({ Origin.split(authority: $0) }) {
+      (host, port) = (named.host, named.port ?? 80)
+    }
     return StubRequest(
-      method: texts.first ?? "", target: texts.count > 1 ? texts[1] : "", headers: Headers(fields), body: body,
-      scheme: origin.scheme, host: origin.host, port: origin.port, upstream: upstream)
+      method: texts.first ?? "", target: texts.count > 1 ? texts[1] : "", headers: headers, body: body,
+      scheme: origin.scheme, host: host, port: port, upstream: upstream)
   }
 }

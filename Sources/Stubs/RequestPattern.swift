@@ -140,20 +140,39 @@ package struct RequestPattern: Sendable {
   }
 
   /// What keeps a request from matching, one line each.
-  package func differences(_ request: StubRequest, _ context: MatchContext) -> [String] {
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - context: the time.
+  ///   - shown: the request as messages may show it; nil for the same.
+  /// - Returns: the lines.
+  package func differences(
+    _ request: StubRequest, _ context: MatchContext, shown: StubRequest? = nil
+  ) -> [String] {
+    let shown = shown ?? request
     var lines: [String] = []
     func check(_ what: String, _ distance: Double) { if distance > 0 { lines.append(what) } }
     if let method, !matchesMethod(request.method) { lines.append("the method is not \(method)") }
-    check("the URL is not \(urlText)", urlDistance(request, context))
-    if !matchesOrigin(request) { lines.append("it is meant for another host, port or upstream") }
+    if case .url(let text) = url, text != request.target, text == request.path {
+      lines.append("the URL has a query, and 'url' compares it; use 'urlPath' to ignore it")
+    } else {
+      check("the URL is not \(urlText)", urlDistance(request, context))
+    }
+    if let upstream, upstream != request.upstream {
+      lines.append("the stub is limited to the upstream '\(upstream)'")
+    } else if !matchesOrigin(request) {
+      lines.append("the stub is limited to another scheme or port")
+    }
     if let host { check("the host does not match", host.distance(MatchedValue(request.host), context)) }
-    for (kind, fields, values) in [
-      ("query parameter", query, request.queryValues), ("header", headers, { request.headers.all($0) }),
-      ("cookie", cookies, request.cookieValues), ("form field", form, request.formValues),
-    ] as [(String, [(name: String, matcher: FieldMatcher)], (String) -> [String])] {
+    let kinds: [(String, [(name: String, matcher: FieldMatcher)], (StubRequest, String) -> [String])] = [
+      ("query parameter", query, { $0.queryValues($1) }), ("header", headers, { $0.headers.all($1) }),
+      ("cookie", cookies, { $0.cookieValues($1) }), ("form field", form, { $0.formValues($1) }),
+    ]
+    for (kind, fields, values) in kinds {
       for (name, matcher) in fields {
-        let given = values(name)
-        let state = given.isEmpty ? "is missing" : "'\(given.joined(separator: ", ").prefix(80))' does not match"
+        let given = values(request, name)
+        let text = values(shown, name).joined(separator: ", ").prefix(80)
+        let state = given.isEmpty ? "is missing" : "'\(text)' does not match"
         check("the \(kind) \(name) \(state)", matcher.distance(given, context))
       }
     }
@@ -177,6 +196,11 @@ package struct RequestPattern: Sendable {
     case .urlMatches(let pattern), .pathMatches(let pattern): pattern.text
     case .template(let template): template.text
     }
+  }
+
+  /// How many bytes of the URL are the same from the start, and one more if the method is the same.
+  func sharedPrefix(with request: StubRequest) -> Int {
+    zip(urlText.utf8, request.target.utf8).prefix { $0 == $1 }.count + (matchesMethod(request.method) ? 1 : 0)
   }
 
   private func urlDistance(_ request: StubRequest, _ context: MatchContext) -> Double {
@@ -337,6 +361,14 @@ package final class StubRequest {
     return (try? coder.decode(body, limit: Self.decodedLimit)) ?? body
   }()
   private static let decodedLimit = 64 << 20
+
+  /// Parses a large body, so that this does not happen while others wait.
+  package func prepare() {
+    guard body.count > 65_536, let first = body.first else { return }
+    if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") { _ = bodyValue?.json }
+    if first == UInt8(ascii: "<") { _ = bodyValue?.xml }
+    _ = content
+  }
 
   /// The body as a value, in UTF-8; nil if there is none.
   package private(set) lazy var bodyValue: MatchedValue? = {

@@ -17,6 +17,9 @@ package struct StubStore: Sendable {
   /// The most stubs an environment can have.
   package static let limit = 100_000
 
+  /// The most stubs whose distance from a request is computed.
+  private static let compared = 200
+
   /// A stub's position in the order of lookup.
   private struct Rank: Comparable, Sendable {
     let priority: Int
@@ -168,8 +171,12 @@ package struct StubStore: Sendable {
   package func nearest(
     _ request: StubRequest, _ context: MatchContext, limit: Int = 3
   ) -> [(mapping: StubMapping, distance: Double)] {
-    // More would take too long, and would not be read.
-    let considered = entries.values.sorted { $0.rank < $1.rank }.prefix(10_000)
+    var considered = entries.values.sorted { $0.rank < $1.rank }
+    if considered.count > Self.compared {
+      // Comparing texts takes long, so only the stubs whose URLs begin most like the request's are compared.
+      let scores = considered.map { ($0, $0.mapping.request.sharedPrefix(with: request)) }
+      considered = scores.sorted { $0.1 > $1.1 }.prefix(Self.compared).map(\.0)
+    }
     let near = considered.map { ($0.mapping, $0.mapping.request.distance(request, context)) }
     return Array(near.sorted { $0.1 < $1.1 }.prefix(limit)).map { (mapping: $0.0, distance: $0.1) }
   }

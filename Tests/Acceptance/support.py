@@ -165,7 +165,7 @@ class Mock(Program):
     """A `diorama mock` on a free port."""
 
     def __init__(self, root, *options):
-        super().__init__([binary("diorama"), "mock", "--port", "0", "--root-dir", str(root), *map(str, options)], says='"port":')
+        super().__init__([binary("diorama"), "mock", "--port", "0", "--allowed-host", "*", "--root-dir", str(root), *map(str, options)], says='"port":')
 
     def address(self, line, says):
         return json.loads(line)["url"]

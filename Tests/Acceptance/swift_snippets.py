@@ -80,7 +80,10 @@ def main():
         sys.exit(f"{modules} has no modules; run `swift build` first")
     swiftc = shutil.which("swiftc")
     plugins = pathlib.Path(swiftc).resolve().parents[1] / "lib/swift/host/plugins/testing"
+    # Its headers lie in a folder of their own.
+    libxml = subprocess.run(["pkg-config", "--cflags", "libxml-2.0"], capture_output=True, text=True).stdout.split()
     words = [swiftc, "-typecheck", "-swift-version", "6", "-I", modules, "-plugin-path", plugins]
+    words += [word for flag in libxml for word in ("-Xcc", flag)]
     for shim in sorted(support.ROOT.glob("Sources/C*/module.modulemap")):
         words += ["-Xcc", f"-fmodule-map-file={shim}"]
     documents = [support.ROOT / "README.md", *sorted(support.ROOT.glob("Sources/*/*.docc/*.md"))]

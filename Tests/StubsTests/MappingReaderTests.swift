@@ -9,7 +9,11 @@ struct MappingReaderTests {
     arguments: [
       (#"{"request": {"urlPth": "/a"}}"#, "request.urlPth: unknown member; did you mean 'urlPath'?"),
       (#"{"requests": {}}"#, "requests: unknown member; did you mean 'request'?"),
-      (#"{"request": {"url": 7}}"#, "request.url: expected a text, found 7"),
+      (
+        #"{"request": {"urlPath": "/a?b=1"}}"#,
+        "request.urlPath: '/a?b=1' has a query, so it never matches; use 'url', or 'queryParameters'"
+      ),
+      (#"{"request": {"url": 7}}"#, "request.url: expected a string, found 7"),
       (#"{"request": {"url": "/a", "urlPath": "/a"}}"#, "request.urlPath: 'url' is given, too; keep one of them"),
       (#"{"request": {"headers": {"X": "1"}}}"#, #"request.headers.X: expected an object, found 1"#),
       (

@@ -74,6 +74,8 @@ package final class Environment: Sendable {
   let news: JournalNews
   /// Stores changes that must survive a restart before clients see them.
   let changes: SnapshotPersister
+  /// Ends the program that serves the environment; nil if clients may not.
+  let stop: (@Sendable () -> Void)?
   /// Limits how many `GET /state` requests may wait; nil for no limit.
   let stateWaits: WaitLimit?
   private let listeners = Guarded<[Listener]>([])
@@ -182,6 +184,7 @@ package final class Environment: Sendable {
     news = JournalNews(hooks.noted, after: plan.state.journal.last)
     changes = SnapshotPersister(hooks.changed)
     stateWaits = hooks.stateWaits
+    stop = hooks.shutdown
     state = Guarded(plan.state)
     do {
       for (index, port) in reserved.enumerated() {

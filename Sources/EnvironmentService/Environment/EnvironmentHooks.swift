@@ -23,6 +23,8 @@ package struct EnvironmentHooks: Sendable {
   ///
   /// The counters and positions that go with them are in the snapshot. Nothing has to be stored at once.
   package var noted: (@Sendable ([JournalPage.Entry]) -> Void)?
+  /// Ends the program that serves the environment, for `POST /__admin/shutdown`; nil to refuse that.
+  package var shutdown: (@Sendable () -> Void)?
   /// Limits how many requests for the state may wait in all environments together; nil for no limit.
   package var stateWaits: WaitLimit?
 

@@ -62,6 +62,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var scenarioStates: [String: String]?
     /// The items of collections by name, if they differ from those of the file.
     var collections: [String: [JSON]]?
+    /// How often each key of the stubs' random values was used.
+    var stubUses: [String: Int]?
   }
 
   /// The position in a cassette that is being replayed.

@@ -26,7 +26,7 @@ package struct SnapshotVersion: Sendable, Equatable {
 extension Environment {
   /// The current traffic, and the version of the rest of the snapshot.
   package func traffic() -> (EnvironmentTraffic, SnapshotVersion) {
-    let changes = stubs.progress.changes
+    let changes = stubs.changeCount
     return state.withLock { ($0.traffic(replay), $0.version(stubs: changes)) }
   }
 }

@@ -50,6 +50,7 @@ package enum Provisioning {
         "mode mock answers from stubs, and there are none, so every request gets status 501; name a folder of stubs with "
           + "\(specification.stubsAdvice); to answer from a recording, use mode once")
     }
+    if let path = specification.stubs, let note = try StubFolder(path).emptiness { notes.append(note) }
     let clock = try clock(specification, mode: mode, recorded: recorded)
     // In mode mock no recording keeps the seed, so a constant one makes runs repeat.
     let seed =

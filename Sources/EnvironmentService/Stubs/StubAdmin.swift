@@ -20,11 +20,18 @@ struct StubAdmin {
 
   func respond(to request: Request) async throws -> Response {
     try LocalAccess.check(request.headers, port: environment.mainPort)
+    // Unlike Diorama's own paths it needs no token, and a page of an upstream may come from the same port.
+    let site = request.headers["Sec-Fetch-Site"]
+    guard request.headers["Origin"] == nil, site == nil || site?.lowercased() == "none" else {
+      throw Problem(
+        status: 403, title: "Cross-origin request refused",
+        detail: "web pages cannot use this API; send requests from a program")
+    }
     let body = try await request.body.collect(upTo: Self.bodyLimit)
     do {
-      let before = stubs.progress.changes
+      let before = stubs.changeCount
       let response = try answer(request, body)
-      if stubs.progress.changes != before {
+      if stubs.changeCount != before {
         // A client that has been answered finds its stubs again after a restart of the daemon.
         environment.changes.note()
         try environment.changes.keep()
@@ -72,6 +79,10 @@ struct StubAdmin {
         status: 501, title: "Not supported",
         detail: "stubs are not recorded here; record a cassette: diorama run --mode record")
     case ("POST", "shutdown", nil):
+      if let stop = environment.stop {
+        stop()
+        return Response(status: 200)
+      }
       throw Problem(
         status: 403, title: "Shutdown refused",
         detail: "an environment ends with its owner: end the command, or use `diorama env delete`")
@@ -254,7 +265,7 @@ struct StubAdmin {
     case ("GET", "unmatched", 2) where parts[1] == "near-misses":
       let context = context
       let misses = log.reversed().filter { $0.stub == nil }.flatMap { entry in
-        stubs.state.withLock { $0.store.nearest(entry.request.request, context) }
+        stubs.state.withLock { $0.store }.nearest(entry.request.request, context)
           .map { nearMiss(entry, ("stubMapping", $0.mapping.source), $0.distance) }
       }
       return Self.json(["nearMisses": .array(misses)])
@@ -288,7 +299,7 @@ struct StubAdmin {
   private func nearMisses(ofRequest json: JSON) throws(CodedError) -> Response {
     let entry = RequestLog.Entry(
       number: 0, time: Date(), request: LoggedRequest(try Self.request(json)), stub: nil, status: 0, response: nil)
-    let near = stubs.state.withLock { $0.store.nearest(entry.request.request, context) }
+    let near = stubs.state.withLock { $0.store }.nearest(entry.request.request, context)
     return Self.json([
       "nearMisses": .array(
         near.map {

@@ -22,6 +22,14 @@ struct StubFolder: Sendable {
     self.path = path
   }
 
+  /// A note if the folder has no mappings.
+  var emptiness: String? {
+    if names(in: mappingsPath).contains(where: { $0.hasSuffix(".json") }) { return nil }
+    let isInner = (path as NSString).lastPathComponent == "mappings"
+    return "\(path) has no files mappings/**/*.json, so there are no stubs"
+      + (isInner ? "; name the folder that contains 'mappings'" : "")
+  }
+
   /// Reads all mapping files, sorted by path.
   ///
   /// - Throws: ``CodedError`` that names the file and the member.
@@ -29,7 +37,7 @@ struct StubFolder: Sendable {
     var all: [StubMapping] = []
     for name in names(in: mappingsPath) where name.hasSuffix(".json") {
       let file = "\(mappingsPath)/\(name)"
-      let bytes = try Self.read(file)
+      let bytes = try Self.read(file, in: mappingsPath)
       let json = try JSON.parse(bytes, name: file)
       do { all += try MappingReader.mappings(json, isTemplate: isTemplate, makeID: makeID) } catch {
         throw CodedError(error.kind, error.message, at: file)
@@ -75,20 +83,47 @@ struct StubFolder: Sendable {
     return types[name.split(separator: ".").last?.lowercased() ?? ""] ?? "application/octet-stream"
   }
 
+  /// Whether there is a file with this name in `__files`.
+  func hasFile(_ name: String) -> Bool {
+    var isFolder: ObjCBool = false
+    guard !name.isEmpty, let location = try? location(name) else { return false }
+    return FileManager.default.fileExists(atPath: location, isDirectory: &isFolder) && !isFolder.boolValue
+  }
+
+  /// Checks that a place in `__files` is not reached by a link.
+  private func checkIsInside(_ location: String) throws(CodedError) {
+    var folder = (location as NSString).deletingLastPathComponent
+    while !FileManager.default.fileExists(atPath: folder), folder.count > 1 {
+      folder = (folder as NSString).deletingLastPathComponent
+    }
+    guard let real = realpath(folder, nil), let root = realpath(filesPath, nil) ?? realpath(path, nil) else { return }
+    defer {
+      free(real)
+      free(root)
+    }
+    let (place, allowed) = (String(cString: real), String(cString: root))
+    guard place == allowed || place.hasPrefix(allowed + "/") else {
+      throw CodedError(.usage, "leads out of \(filesPath) by a link", at: location)
+    }
+  }
+
   /// The content of a file in `__files`.
   ///
   /// - Throws: ``CodedError`` if there is none, or if the name leads out of the folder.
-  func file(_ name: String) throws(CodedError) -> [UInt8] { try Self.read(location(name)) }
+  func file(_ name: String) throws(CodedError) -> [UInt8] { try Self.read(location(name), in: filesPath) }
 
   /// Replaces a file in `__files`.
   func write(_ bytes: [UInt8], to name: String) throws(CodedError) {
     let location = try location(name)
+    try checkIsInside(location)
     try Self.write(bytes, location)
   }
 
   /// Removes a file in `__files`.
   func removeFile(_ name: String) throws(CodedError) {
     let location = try location(name)
+    guard hasFile(name) else { throw CodedError(.usage, "no such file", at: location) }
+    try checkIsInside(location)
     try CodedError.translating(to: .cannotWrite, at: location, try FileManager.default.removeItem(atPath: location))
   }
 
@@ -110,10 +145,24 @@ struct StubFolder: Sendable {
 
   private func location(_ name: String) throws(CodedError) -> String {
     let parts = name.split(separator: "/")
-    guard !parts.isEmpty, !parts.contains(".."), !name.utf8.contains(0) else {
+    guard !parts.isEmpty, !parts.contains(".."), !parts.contains("."), !name.utf8.contains(0) else {
       throw CodedError(.usage, "'\(name)' is not a name of a file in \(filesPath)")
     }
     return "\(filesPath)/\(parts.joined(separator: "/"))"
+  }
+
+  /// Reads a file that lies in a folder once links are resolved.
+  private static func read(_ file: String, in folder: String) throws(CodedError) -> [UInt8] {
+    if let real = realpath(file, nil), let root = realpath(folder, nil) {
+      defer {
+        free(real)
+        free(root)
+      }
+      guard String(cString: real).hasPrefix(String(cString: root) + "/") else {
+        throw CodedError(.broken, "leads out of \(folder) by a link; put the file there", at: file)
+      }
+    }
+    return try read(file)
   }
 
   private static func read(_ file: String) throws(CodedError) -> [UInt8] {

@@ -23,60 +23,67 @@ struct StubResponder: Responder {
       method: request.outgoing.method, target: request.outgoing.target, headers: request.outgoing.headers, body: body,
       scheme: origin.scheme, host: origin.host, port: origin.port,
       upstream: environment.upstreams[request.upstream].name)
-    guard var response = try await environment.stubResponse(to: stubRequest) else { return nil }
-    environment.translate(&response, upstream: request.upstream, form: request.form)
-    return response
+    return try await environment.stubResponse(to: stubRequest) { response in
+      environment.translate(&response, upstream: request.upstream, form: request.form)
+    }.response
   }
 }
 
 extension Environment {
-  /// The response of the stub that matches a request; nil if none does. Logs the request.
+  /// The response of the stub or the collection for a request; nil if there is none. Logs the request.
   ///
-  /// - Throws: a ``Problem`` if the stub's response cannot be made.
-  fileprivate func stubResponse(to request: StubRequest) async throws -> Response? {
-    let context = matchContext
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - translate: changes a response from the request's terms to the app's.
+  /// - Returns: the response, and the number of the request in the log.
+  /// - Throws: a ``Problem`` if the response cannot be made; `CancellationError` if the client disconnects.
+  fileprivate func stubResponse(
+    to request: StubRequest, translate: (inout Response) -> Void = { _ in }
+  ) async throws -> (response: Response?, number: Int) {
+    request.prepare()
     let logged = LoggedRequest(request)
-    let (mapping, number) = try stubs.state.withLock { state in
-      let number = state.log.add(logged, at: Date())
-      do throws(CodedError) { return (try state.store.match(request, context), number) } catch {
-        throw Problem(status: 500, title: "A stub cannot be matched", detail: error.message)
-      }
-    }
-    let url = request.url
-    guard let mapping else { return try collectionResponse(to: request, number) }
+    let number = stubs.state.withLock { $0.log.add(logged, at: Date()) }
+    var label = "collection"
+    var stub: String? = nil
     do {
-      let response = try await StubAnswer(environment: self, mapping: mapping, request: request).response()
-      note(.mocked, status: response.status, method: request.method, url: url, text: mapping.label)
-      let body: [UInt8] = if case .bytes(let bytes) = response.body { bytes } else { [] }
-      stubs.state.withLock {
-        $0.log.complete(
-          number, stub: mapping.id, status: response.status, response: .init(headers: response.headers, body: body))
+      let context = matchContext
+      let mapping = try stubs.state.withLock { (state) throws(CodedError) in try state.store.match(request, context) }
+      var made: StubAnswer.Made
+      if let mapping {
+        (label, stub) = (mapping.label, mapping.id)
+        made = try await StubAnswer(environment: self, mapping: mapping, request: request).made()
+      } else {
+        guard let answer = try stubs.collectionAnswer(to: request) else { return (nil, number) }
+        stub = "collection"
+        made = .init(response: Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body)))
       }
-      return response
+      let body: [UInt8] = if case .bytes(let bytes) = made.response.body { bytes } else { [] }
+      let sent = RequestLog.Response(headers: made.response.headers, body: body)
+      translate(&made.response)
+      let status = made.response.status
+      note(.mocked, status: status, method: request.method, url: request.url, text: label)
+      stubs.state.withLock { $0.log.complete(number, stub: stub, status: status, response: sent) }
+      return (made.finished(to: request.method, in: self), number)
+    } catch let error as Problem {
+      failed(request, number, stub, .mocked, status: error.status, "\(label): \(error.detail)")
+      throw error
     } catch let error as CodedError {
-      let detail = "\(mapping.label): \(error.message)"
-      note(.mocked, status: 500, method: request.method, url: url, text: detail)
-      stubs.state.withLock { $0.log.complete(number, stub: mapping.id, status: 500, response: nil) }
+      let detail = stub == nil ? error.message : "\(label): \(error.message)"
+      // The test would otherwise pass or fail for the wrong reason.
+      fail(detail)
+      failed(request, number, stub, .mocked, status: 500, detail)
       throw Problem(status: 500, title: "The stub's response cannot be made", detail: detail)
+    } catch {
+      failed(request, number, stub, .left, status: 499, "the app disconnected before \(label) had answered")
+      throw error
     }
   }
 
-  /// The response of a collection; nil if none has this path.
-  private func collectionResponse(to request: StubRequest, _ number: Int) throws -> Response? {
-    let answer: CollectionAnswer
-    do throws(CodedError) {
-      guard let found = try stubs.collectionAnswer(to: request) else { return nil }
-      answer = found
-    } catch {
-      note(.mocked, status: 500, method: request.method, url: request.url, text: error.message)
-      throw Problem(status: 500, title: "A collection cannot answer", detail: error.message)
-    }
-    note(.mocked, status: answer.status, method: request.method, url: request.url, text: "collection")
-    stubs.state.withLock {
-      $0.log.complete(
-        number, stub: "collection", status: answer.status, response: .init(headers: answer.headers, body: answer.body))
-    }
-    return Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body))
+  private func failed(
+    _ request: StubRequest, _ number: Int, _ stub: String?, _ kind: Journal.Kind, status: Int, _ text: String
+  ) {
+    note(kind, status: status, method: request.method, url: request.url, text: text)
+    stubs.state.withLock { $0.log.complete(number, stub: stub, status: status, response: nil) }
   }
 
   /// Translates a stub's response from the upstream's URLs to the app's.
@@ -118,34 +125,44 @@ extension Environment {
       method: request.method, target: request.target, headers: request.headers, body: body, scheme: "http", host: host,
       port: port ?? 80, upstream: nil)
     state.withLock { $0.requests += 1 }
-    if let response = try await stubResponse(to: stubRequest) { return response }
+    let (response, number) = try await stubResponse(to: stubRequest)
+    if let response { return response }
     // Without stubs the first segment of the path was probably meant to name an upstream.
     guard mode == .mock, stubs.isInUse else {
       state.withLock { $0.requests -= 1 }
       return nil
     }
-    if let response = try staticFile(stubRequest) { return response }
-    throw stubMiss(stubRequest)
+    if let response = try staticFile(stubRequest, number) { return response }
+    throw stubMiss(stubRequest, number)
   }
 
   /// A file of `__files` whose path a GET request names, or the `index.html` of a folder; nil if there is none.
-  private func staticFile(_ request: StubRequest) throws(CodedError) -> Response? {
-    guard request.method == "GET", let folder = stubs.folder else { return nil }
+  private func staticFile(_ request: StubRequest, _ number: Int) throws(Problem) -> Response? {
+    guard ["GET", "HEAD"].contains(request.method), let folder = stubs.folder else { return nil }
     let path = (request.path.removingPercentEncoding ?? request.path).split(separator: "/").joined(separator: "/")
-    let names = folder.fileNames
     let file = request.path.hasSuffix("/") ? "" : path
-    guard let name = [file, path.isEmpty ? "index.html" : "\(path)/index.html"].first(where: names.contains) else {
-      return nil
+    let names = [file, path.isEmpty ? "index.html" : "\(path)/index.html"]
+    guard let name = names.first(where: folder.hasFile) else { return nil }
+    let body: [UInt8]
+    do { body = try folder.file(name) } catch {
+      fail(error.message)
+      failed(request, number, nil, .mocked, status: 500, error.message)
+      throw Problem(status: 500, title: "The file cannot be sent", detail: error.message)
     }
-    let body = try folder.file(name)
     note(.mocked, status: 200, method: request.method, url: request.url, text: "file \(name)")
-    return Response(status: 200, headers: ["Content-Type": StubFolder.contentType(of: name)], body: .bytes(body))
+    let headers: Headers = ["Content-Type": StubFolder.contentType(of: name)]
+    stubs.state.withLock {
+      $0.log.complete(number, stub: nil, status: 200, response: .init(headers: headers, body: body))
+    }
+    return Response(status: 200, headers: headers, body: .bytes(body))
   }
 
   /// The response to a request that no stub matches: the nearest stubs. 404, as WireMock has it.
-  private func stubMiss(_ request: StubRequest) -> Problem {
-    let nearest = stubs.nearest(to: request, matchContext)
-    var detail = "\(request.method) \(request.url) has no stub"
+  private func stubMiss(_ request: StubRequest, _ number: Int) -> Problem {
+    let shown = request.replacing(redactor.redact(request.message))
+    let nearest = stubs.nearest(to: request, matchContext, shown: shown)
+    let url = redactor.redactURL(request.url)
+    var detail = "\(request.method) \(url) has no stub"
     if let first = nearest?.first {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     } else {
@@ -154,15 +171,12 @@ extension Environment {
         + "\(StubAdmin.path)/mappings"
     }
     note(
-      .unmatched, status: 404, method: request.method, url: request.url, text: detail,
-      unmatched: .init(method: request.method, url: request.url, nearest: [], nearestStubs: nearest))
-    stubs.state.withLock { state in
-      guard let last = state.log.entries.last else { return }
-      state.log.complete(last.number, stub: nil, status: 404, response: nil)
-    }
+      .unmatched, status: 404, method: request.method, url: url, text: detail,
+      unmatched: .init(method: request.method, url: url, nearest: [], nearestStubs: nearest))
+    stubs.state.withLock { $0.log.complete(number, stub: nil, status: 404, response: nil) }
     return Problem(
       status: 404, title: "No stub", detail: detail, headers: ["Diorama-Miss": "1"],
-      extra: ["request": .request(method: request.method, url: request.url)])
+      extra: ["request": .request(method: request.method, url: url)])
   }
 
   // MARK: The fast path
@@ -177,7 +191,7 @@ extension Environment {
     } else if !upstreams.isEmpty || request.target.starts(with: "/__".utf8) {
       return nil
     }
-    return stubs.answer(request, at: upstream, of: self) { status, detail in
+    let response = stubs.answer(request, at: upstream, of: self) { status, detail in
       self.state.withLock { state in
         guard !state.isOver else { return false }
         state.requests += 1
@@ -185,12 +199,25 @@ extension Environment {
         return true
       }
     }
+    if response != nil { news.added(self) }
+    return response
   }
 }
 
 extension StubRequest {
   /// The absolute URL.
   var url: String { Origin(scheme: scheme, host: host, port: port).description + target }
+
+  /// The request as a message.
+  var message: Request { Request(method: method, target: target, headers: headers, body: .bytes(body)) }
+
+  /// The request with the content of another message.
+  func replacing(_ message: Request) -> StubRequest {
+    let body: [UInt8] = if case .bytes(let bytes) = message.body { bytes } else { [] }
+    return StubRequest(
+      method: message.method, target: message.target, headers: message.headers, body: body, scheme: scheme, host: host,
+      port: port, upstream: upstream)
+  }
 }
 
 /// One response of a stub.
@@ -199,11 +226,34 @@ struct StubAnswer {
   let mapping: StubMapping
   let request: StubRequest
 
+  /// A response in the request's terms, and how to send it.
+  struct Made {
+    var response: Response
+    /// A reason phrase of the stub's own; empty for the usual one.
+    var reason = ""
+    var dribble: StubResponse.Dribble?
+
+    /// The response to send, once its addresses are the app's.
+    func finished(to method: String, in environment: Environment) -> Response {
+      guard case .bytes(let body) = response.body, method != "HEAD" else { return response }
+      var response = response
+      if !reason.isEmpty, body.count <= StubAnswer.rawLimit {
+        response.fault = .close(after: StubAnswer.raw(response, reason: reason, body))
+      } else if let dribble, !body.isEmpty {
+        response.body = .stream(StubAnswer.dribbled(body, dribble, in: environment), length: nil)
+      }
+      return response
+    }
+  }
+
   private var stubs: StubServer { environment.stubs }
 
+  /// Makes the response, after its delay.
+  ///
+  /// - Returns: the response.
   /// - Throws: ``CodedError`` if the response cannot be made; `CancellationError` if the client disconnects during a
   ///   delay.
-  func response() async throws -> Response {
+  func made() async throws -> Made {
     let random = stubs.randomBytes(for: mapping)
     let settings = stubs.state.withLock { $0.settings }
     var template = mapping.response
@@ -214,11 +264,9 @@ struct StubAnswer {
       request, url: mapping.request.url, parameters: template.parameters, environment.matchContext
     ) { count in random.bytes(count) }
     if let templates = template.templates { template = try templates.rendered(template, context) }
-    if let fault = template.fault { return Self.broken(fault) }
+    if let fault = template.fault { return Made(response: Self.broken(fault)) }
     sendWebhooks(random)
-    if let proxy = template.proxy { return try await proxied(by: proxy, template.headers) }
-    var response = Response(
-      status: template.status, reason: template.reason, headers: StubServer.headers(of: mapping, template.headers))
+    if let proxy = template.proxy { return Made(response: try await proxied(by: proxy, template.headers)) }
     let body: [UInt8]
     switch template.body {
     case .bytes(let bytes): body = bytes
@@ -234,15 +282,10 @@ struct StubAnswer {
         body = content
       }
     }
-    if !template.reason.isEmpty, request.method != "HEAD", body.count <= Self.rawLimit {
-      response.fault = .close(after: Self.raw(response, reason: template.reason, body))
-      response.body = .bytes(body)
-    } else if let dribble = template.dribble, !body.isEmpty {
-      response.body = .stream(dribbled(body, dribble), length: nil)
-    } else {
-      response.body = .bytes(body)
-    }
-    return response
+    let headers = StubServer.headers(of: mapping, template.headers)
+    return Made(
+      response: Response(status: template.status, headers: headers, body: .bytes(body)), reason: template.reason,
+      dribble: template.dribble)
   }
 
   /// The maximum size of a body of another backend that is logged.
@@ -254,7 +297,10 @@ struct StubAnswer {
   private static func raw(_ response: Response, reason: String, _ body: [UInt8]) -> [UInt8] {
     let line = String(reason.map { $0.isNewline ? " " : $0 })
     var head = "HTTP/1.1 \(response.status) \(line)\r\n"
-    for field in response.headers.fields where !["content-length", "connection"].contains(field.name.lowercased()) {
+    var headers = response.headers
+    headers.removeHopByHop()
+    headers.remove("Content-Length")
+    for field in headers.fields {
       head += "\(field.name): \(field.value)\r\n"
     }
     head += "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
@@ -262,14 +308,15 @@ struct StubAnswer {
   }
 
   /// Sends a body in parts, each after its share of the time.
-  private func dribbled(_ body: [UInt8], _ dribble: StubResponse.Dribble) -> BytePipe {
+  private static func dribbled(
+    _ body: [UInt8], _ dribble: StubResponse.Dribble, in environment: Environment
+  ) -> BytePipe {
     let pipe = BytePipe()
     // The last part takes the remainder.
     let count = max(1, min(dribble.chunks, body.count))
     let size = body.count / count
     let parts = (0..<count).map { Array(body[($0 * size)..<($0 == count - 1 ? body.count : ($0 + 1) * size)]) }
     let pause = dribble.milliseconds / Double(count)
-    let environment = environment
     let streams = environment.streams
     Task {
       do {
@@ -309,6 +356,7 @@ struct StubAnswer {
     let outgoing = Request(method: request.method, target: path, headers: headers, body: .bytes(request.body))
     do {
       var response = try await environment.stubClient.send(outgoing, to: origin, by: ReadyAccess())
+      response.reason = ""
       response.headers.fields += fields.fields
       // A short body is in the log as soon as the client has it.
       if let length = response.body.length, length <= Self.loggedLimit {
@@ -338,12 +386,15 @@ struct StubAnswer {
         try await environment.stubs.webhooks.wait {
           func failed(_ reason: String) {
             environment.note(
-              .failed, status: 502, method: webhook.method, url: webhook.url, text: "webhook of \(label): \(reason)")
+              .note, status: 502, method: webhook.method, url: webhook.url, text: "webhook of \(label): \(reason)")
           }
           guard let (origin, rest) = Self.split(url: webhook.url) else {
             return failed("'\(webhook.url)' is not an http or https URL")
           }
           if delay > 0 { try await environment.sleep(milliseconds: delay) }
+          guard environment.mode != .replay else {
+            return failed("not sent in mode replay, which never reaches the network")
+          }
           var headers = webhook.headers
           headers.set("Host", origin.authority)
           let target = rest.hasPrefix("/") ? rest : "/" + rest
@@ -353,7 +404,7 @@ struct StubAnswer {
             if case .stream(let pipe, _) = response.body { pipe.abandon() }
             environment.note(
               .note, status: response.status, method: webhook.method, url: webhook.url, text: "webhook of \(label)")
-          } catch { failed("\(error)") }
+          } catch  where !(error is CancellationError) { failed("\(error)") }
         }
       }
     }

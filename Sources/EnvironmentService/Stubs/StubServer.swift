@@ -29,6 +29,7 @@ final class StubServer: Sendable {
     fileprivate var uses: [String: Int] = [:]
     /// The decisions for method and target that hold whatever headers and body are, of one generation of the store.
     fileprivate var decisions: [Target: Decision?] = [:]
+    fileprivate var decidedSize = 0
     fileprivate var generation = -1
     /// The generation of the store after the folder was read.
     fileprivate var loadedGeneration = 0
@@ -56,8 +57,9 @@ final class StubServer: Sendable {
 
   /// The maximum size in bytes of a request that a stub can answer.
   static let bodyLimit = 16 << 20
-  /// The most decisions kept.
+  /// The most decisions kept, and about how many bytes they may have.
   private static let decisionLimit = 10_000
+  private static let decidedLimit = 64 << 20
 
   let state = Guarded(State())
   /// Whether all texts of responses are templates.
@@ -102,18 +104,21 @@ final class StubServer: Sendable {
 
   /// The id of a new mapping: derived from the seed, so that runs repeat.
   func newID() -> String {
-    let ordinal = next("stub id")
-    return (try? derivation.uuid(key: "stub id", ordinal: ordinal, version4: true))?.uuidString.lowercased() ?? ""
+    while true {
+      let id = derivation.lowercaseUUID(key: "stub id", ordinal: next("stub id"))
+      // Others may have been restored.
+      if state.withLock({ $0.store[id] == nil }) { return id }
+    }
   }
 
   /// The id of a logged request.
   func id(ofRequest number: Int) -> String {
-    (try? derivation.uuid(key: "stub request", ordinal: number, version4: true))?.uuidString.lowercased() ?? ""
+    derivation.lowercaseUUID(key: "stub request", ordinal: number)
   }
 
   /// The id that a logged request gets in place of a stub's.
   func id(ofMiss number: Int) -> String {
-    (try? derivation.uuid(key: "stub miss", ordinal: number, version4: true))?.uuidString.lowercased() ?? ""
+    derivation.lowercaseUUID(key: "stub miss", ordinal: number)
   }
 
   /// The next ordinal of a key.
@@ -157,24 +162,38 @@ final class StubServer: Sendable {
     folder != nil || state.withLock { $0.store.generation > 0 || !$0.collections.collections.isEmpty }
   }
 
+  /// What a message adds to `has no stub` if there are no stubs.
+  var absence: String {
+    let paths = state.withLock { $0.collections.collections.map(\.path) }
+    return paths.isEmpty
+      ? "; mode mock has none, so use mode once to answer from a recording"
+      : ", and is not in a collection; their paths are \(paths.prefix(10).joined(separator: ", "))"
+  }
+
   // MARK: Restarts
+
+  /// How often stubs, scenarios and collections have changed.
+  var changeCount: Int { state.withLock { $0.store.changes + $0.collections.changeCount } }
 
   /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, the items of
   /// collections, unless they are those of the file, and how often all of that has changed.
-  var progress: (sources: [JSON]?, states: [String: String], items: [String: [JSON]]?, changes: Int) {
+  var progress:
+    (sources: [JSON]?, states: [String: String], items: [String: [JSON]]?, uses: [String: Int], changes: Int)
+  {
     state.withLock { state in
       let isChanged = state.store.generation != state.loadedGeneration
       let changes = state.collections.changeCount
       return (
         isChanged ? state.store.sources : nil, state.store.states, changes == 0 ? nil : state.collections.items,
-        state.store.changes + changes
+        state.uses, state.store.changes + changes
       )
     }
   }
 
   func restore(
-    sources: [JSON]?, states: [String: String], items: [String: [JSON]]?
+    sources: [JSON]?, states: [String: String], items: [String: [JSON]]?, uses: [String: Int]
   ) throws(CodedError) {
+    state.withLock { $0.uses.merge(uses) { max($0, $1) } }
     if let items {
       try state.withLock { (state) throws(CodedError) in try state.collections.restore(items) }
     }
@@ -198,16 +217,23 @@ final class StubServer: Sendable {
 
   /// The stubs nearest to a request, and what differs.
   ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - context: the time.
+  ///   - shown: the request as messages may show it.
   /// - Returns: nil without stubs.
-  func nearest(to request: StubRequest, _ context: MatchContext) -> [Report.NearestStub]? {
-    let nearest = state.withLock { state in
-      state.store.nearest(request, context).map { ($0.mapping, state.store.obstacle($0.mapping)) }
-    }
+  func nearest(
+    to request: StubRequest, _ context: MatchContext, shown: StubRequest
+  ) -> [Report.NearestStub]? {
+    // Outside the lock, since comparing texts takes long.
+    let store = state.withLock { $0.store }
+    let nearest = store.nearest(request, context)
     guard !nearest.isEmpty else { return nil }
-    return nearest.map { mapping, obstacle in
+    return nearest.map { near in
       .init(
-        stub: mapping.label,
-        differences: mapping.request.differences(request, context) + [obstacle].compactMap(\.self))
+        stub: near.mapping.label,
+        differences: near.mapping.request.differences(request, context, shown: shown)
+          + [store.obstacle(near.mapping)].compactMap(\.self))
     }
   }
 
@@ -219,7 +245,7 @@ final class StubServer: Sendable {
       defer { state.uses[key] = ordinal }
       return try state.collections.respond(to: request) { () throws(CodedError) in
         defer { ordinal += 1 }
-        return (try? derivation.uuid(key: key, ordinal: ordinal, version4: true))?.uuidString.lowercased() ?? ""
+        return derivation.lowercaseUUID(key: key, ordinal: ordinal)
       }
     }
   }
@@ -269,18 +295,20 @@ final class StubServer: Sendable {
       upstream.map { environment.upstreams[$0].origin }
       ?? Origin(scheme: "http", host: "127.0.0.1", port: Int(environment.mainPort))
     return state.withLock { state in
-      if !state.isCurrent || state.decisions.count > Self.decisionLimit {
-        state.decisions = [:]
+      if !state.isCurrent || state.decisions.count > Self.decisionLimit || state.decidedSize > Self.decidedLimit {
+        (state.decisions, state.decidedSize) = ([:], 0)
         state.generation = state.store.generation
       }
       var decision: Decision?
-      if state.settings.fixedDelay == nil, state.settings.distribution == nil,
+      // The slow path knows how to answer HEAD.
+      if method != "HEAD", state.settings.fixedDelay == nil, state.settings.distribution == nil,
         let mapping = state.store.constant(method: method, target: url), case .bytes(let body) = mapping.response.body
       {
         decision = Self.decide(mapping, body, method: method, url: origin.description + url) {
           guard let upstream else { return }
           environment.translate(&$0, upstream: upstream, form: .ownPort)
         }
+        state.decidedSize += 2 * body.count + 1000
         decision?.origin = origin
         decision?.upstream = name
       }
@@ -350,6 +378,12 @@ extension LoggedRequest {
       return true
     }
     self.init(head: head, body: Array(view.body), origin: origin, upstream: upstream)
+  }
+}
+
+extension StringDerivation {
+  fileprivate func lowercaseUUID(key: String, ordinal: Int) -> String {
+    (try? uuid(key: key, ordinal: ordinal, version4: true))?.uuidString.lowercased() ?? ""
   }
 }
 

@@ -206,22 +206,27 @@ final class Pipeline: Sendable {
         "its dates are shown as they were matched: moved back by \(distance), to the recording's time"
       for number in nearest.indices { nearest[number].differences.append(moved) }
     }
-    let nearestStubs = environment.stubs.nearest(
-      to: StubRequest(
-        method: request.method, target: request.target, headers: request.headers, body: body,
-        scheme: upstream.origin.scheme, host: upstream.origin.host, port: upstream.origin.port, upstream: upstream.name),
-      environment.matchContext)
+    var nearestStubs: [Report.NearestStub]?
+    if environment.mode == .mock {
+      let origin = upstream.origin
+      let sent: [UInt8] = if case .bytes(let bytes) = described.outgoing.body { bytes } else { [] }
+      let original = StubRequest(
+        method: described.outgoing.method, target: described.outgoing.target, headers: described.outgoing.headers,
+        body: sent, scheme: origin.scheme, host: origin.host, port: origin.port, upstream: upstream.name)
+      nearestStubs = environment.stubs.nearest(
+        to: original, environment.matchContext, shown: original.replacing(request))
+    }
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
     case (.mock, _):
       detail += "has no stub"
-      if nearestStubs == nil { detail += "; mode mock has none, so use mode once to answer from a recording" }
+      if nearestStubs == nil { detail += environment.stubs.absence }
     case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but cannot be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
     }
-    if environment.mode == .mock, let first = nearestStubs?.first {
+    if let first = nearestStubs?.first {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     }
     if let first = nearest.first {
@@ -234,7 +239,7 @@ final class Pipeline: Sendable {
       .unmatched, status: 501, method: request.method, url: url, text: detail,
       unmatched: .init(
         method: request.method, url: url, nearest: nearest,
-        nearestStubs: environment.mode == .mock ? nearestStubs : nil, fix: fix))
+        nearestStubs: nearestStubs, fix: fix))
     var extra: [String: Problem.Extra] = [
       "request": .request(method: request.method, url: url), "nearest": .nearest(nearest),
     ]

@@ -714,7 +714,7 @@ struct TemplateCall {
       text = String(
         decoding: (0..<min(length, bytes.count / 4)).map { index in
           let number = bytes[4 * index..<4 * index + 4].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-          return alphabet[Int(number * UInt64(alphabet.count) >> 32)]
+          return alphabet[Int((number * UInt64(alphabet.count)) >> 32)]
         }, as: UTF8.self)
     }
     return .string(isOn("uppercase") ? text.uppercased() : text.lowercased())

@@ -121,6 +121,7 @@ struct StubTests {
       let first = try await trace("s")
       #expect(first[0].hasPrefix("2018-10-08T09:00:00Z "))
       #expect(Set(first).count == 5)
+      #expect(Set(first.map { $0.split(separator: " ")[2] }).count == 5, "\(first)")
       #expect(try await trace("s") == first)
       #expect(try await trace("other") != first)
     }
@@ -182,6 +183,10 @@ struct StubTests {
       #expect(try await get("/reason").lines[0] == "HTTP/1.1 404 Gone fishing")
       #expect(try await get("/file").text == "content")
       #expect(try await get("/out").status == 500)
+      try fixture.write("secret", to: "secret.txt")
+      try FileManager.default.createSymbolicLink(
+        atPath: "\(fixture.folder)/stubs/__files/link.txt", withDestinationPath: "../../secret.txt")
+      #expect(try await get("/link.txt").status == 500)
       #expect(try await get("/dribble").text == "abcdefghij")
       let file = try await get("/a/b.txt")
       #expect(file.text == "content")
@@ -212,7 +217,15 @@ struct StubTests {
       try await fixture.record(["api": upstream.origin]) { _ = try await $0.get("/a") }
       let replay = try fixture.mocked(.replay)
       #expect(try await replay.get("/v1/x").text.contains("never reaches the network"))
-      #expect(replay.report().requests.failed == 0)
+      #expect(try await replay.get("/order").status == 200)
+      let report = await replay.end().report
+      #expect(report.requests.failed == 0)
+      #expect(report.requests.mocked == 2)
+      #expect(report.failures.count == 1 && report.failures[0].contains("never reaches the network"))
+      #expect(
+        replay.journalPage(after: 0, limit: 100).entries.allSatisfy {
+          $0.status != 502 || $0.detail?.contains("mode replay") == true
+        })
     }
   }
 
@@ -373,6 +386,9 @@ struct StubAdminTests {
       let environment = try fixture.mocked()
       #expect(try await call(environment, "GET", "/mappings", nil, ["Origin": "https://evil.example"]).status == 403)
       #expect(try await call(environment, "GET", "/mappings", nil, ["Host": "evil.example"]).status == 403)
+      let own = "http://localhost:\(environment.mainPort)"
+      #expect(try await call(environment, "GET", "/mappings", nil, ["Origin": own]).status == 403)
+      #expect(try await call(environment, "GET", "/mappings", nil, ["Sec-Fetch-Site": "same-origin"]).status == 403)
       #expect(try await call(environment, "POST", "/shutdown").status == 403)
       #expect(try await call(environment, "POST", "/mappings", "{").status == 422)
       #expect(try await call(environment, "POST", "/nonsense").status == 404)

@@ -35,6 +35,10 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case dates
   /// Redaction rules and redacted bodies: a line with the rules, a line with the `Content-Type`, then the body.
   case redaction
+  /// Mappings of stubs: a line with the mapping, then the body of a request, which is also a template.
+  case stubs
+  /// Collections: a line with the file, a line with method and target, then the body of a request.
+  case collections
 
   /// Runs the parser.
   ///
@@ -56,6 +60,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .coding: try Messages.coding(bytes)
     case .dates: try Dates.move(bytes)
     case .redaction: try Redaction.body(bytes)
+    case .stubs: try StubFiles.mapping(bytes)
+    case .collections: try StubFiles.collections(bytes)
     }
   }
 }

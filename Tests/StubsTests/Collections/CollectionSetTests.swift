@@ -47,7 +47,7 @@ struct CollectionSetTests {
       (#"{"a": [], "a": []}"#, "a: occurs twice; keep one of them"),
       (#"{"a b": []}"#, #"a b: the name cannot be a path; give one: {"path": "/…/{id}", "items": […]}"#),
       (#"{"a": {"path": "/a/{id}", "itmes": []}}"#, "a.itmes: unknown member; did you mean 'items'?"),
-      (#"{"a": {"path": "/a/{id}", "items": {}}}"#, "a.items: expected a list, found {}"),
+      (#"{"a": {"path": "/a/{id}", "items": {}}}"#, "a.items: expected an array, found {}"),
       (#"{"a": {"path": "/a"}}"#, "a.path: '/a' does not end with the id in braces, such as /patients/{id}"),
       (
         #"{"a": {"path": "/a/{id"}}"#,

@@ -36,6 +36,14 @@ struct TemplateRandomTests {
     #expect(Set(pieces).count == pieces.count)
   }
 
+  @Test("uses all characters of a type")
+  func characters() throws {
+    for (type, count) in [("ALPHANUMERIC", 36), ("NUMERIC", 10), ("ALPHABETIC", 26), ("HEXADECIMAL", 16)] {
+      let text = try TemplateSamples.render("{{randomValue length=2000 type='\(type)'}}")
+      #expect(Set(text).count == count, "\(type)")
+    }
+  }
+
   @Test("covers a whole range evenly")
   func distribution() throws {
     let text = try TemplateSamples.render("{{#each (range 1 1000)}}{{randomInt lower=0 upper=10}}{{/each}}")
