@@ -23,6 +23,8 @@ struct Slot { let start: Date }
 struct API { func slots() async throws -> [Slot] { [] } }
 struct Screen { func lock(after duration: Duration, on clock: DioramaClock) async throws {} }
 struct File { let name: String }
+struct Prescription: Codable, Sendable { var id = 0, dose = 0.0 }
+struct Refill: Codable, Sendable { var accepted = true }
 enum Plan: CaseIterable { case basic, full }
 enum Theme: String { case light, dark }
 struct Location: Codable, Sendable { static let london = Location() }

@@ -34,6 +34,7 @@ GENERAL = {
 EXPECTED = {
     "Contradictory, unknown and invalid members of a mapping are refused with 422; WireMock picks one or ignores them.": [
         "url: url wins over urlPath | POST /__admin/mappings",
+        "url: urlPath with a query in it | POST /__admin/mappings",
         "body: first known matcher wins | POST /__admin/mappings",
         "body: unknown extra member | POST /__admin/mappings",
         "equalToJson: placeholder matches custom | POST /__admin/mappings",
@@ -161,6 +162,7 @@ EXPECTED = {
         "proxy: unreachable |",
         "admin mappings: delete | DELETE /__admin/mappings/no-uuid",
         "admin files | PUT /__admin/files/../out.txt",
+        "admin files | DELETE /__admin/files/none.txt",
         "admin unknown | GET /__admin/nope",
         "admin unknown | POST /__admin/nope",
         "admin unknown | PUT /__admin/mappings",

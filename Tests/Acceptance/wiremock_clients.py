@@ -81,7 +81,7 @@ def main():
             with server(root) as port:
                 python_client(checks, title, port, root)
                 if java:
-                    java_client(checks, title, port, root, *(["shutdown is refused"] if server is not wiremock else []))
+                    java_client(checks, title, port, root, *(["shutdown is refused"] if server is environment else []))
             state = support.diorama("serve", "--status", "--state", root / "state") if server is environment else None
             checks.that(state is None or state.returncode != 0, f"{title}: nothing is left running", state)
     checks.end()

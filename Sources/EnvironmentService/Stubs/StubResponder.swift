@@ -138,7 +138,7 @@ extension Environment {
 
   /// A file of `__files` whose path a GET request names, or the `index.html` of a folder; nil if there is none.
   private func staticFile(_ request: StubRequest, _ number: Int) throws(Problem) -> Response? {
-    guard ["GET", "HEAD"].contains(request.method), let folder = stubs.folder else { return nil }
+    guard request.method == "GET", let folder = stubs.folder else { return nil }
     let path = (request.path.removingPercentEncoding ?? request.path).split(separator: "/").joined(separator: "/")
     let file = request.path.hasSuffix("/") ? "" : path
     let names = [file, path.isEmpty ? "index.html" : "\(path)/index.html"]
