@@ -8,6 +8,7 @@ import contextlib
 import json
 import shutil
 import sys
+import urllib.request
 
 import support
 
@@ -16,8 +17,12 @@ LOADED = {"request": {"method": "GET", "url": "/loaded"}, "response": {"body": "
 
 @contextlib.contextmanager
 def mock(folder):
+    """A command of its own, which the clients' last request ends."""
     with support.Mock(folder) as program:
         yield program.port
+        answer = urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{program.port}/__admin/shutdown", method="POST"))
+        if answer.status != 200 or program.process.wait(60) != 0:
+            sys.exit(f"wiremock_clients.py: a shutdown is answered with {answer.status} and ends with {program.process.returncode}")
 
 
 @contextlib.contextmanager
