@@ -44,7 +44,7 @@ extension TestEnvironment {
   /// Answers requests with a stub, before the cassette and the upstream. In mode `mock`, stubs are all there is.
   ///
   /// ```swift
-  /// try await environment.stub(.get("/prescriptions")) { .json([PrescriptionDTO.mock()]) }
+  /// try await environment.stub(.get("/prescriptions")) { try .json([Prescription.mock()]) }
   /// try await environment.stub(.get("/profile")) { .responses(.status(500), .json(profile)) }
   /// ```
   ///
@@ -58,10 +58,14 @@ extension TestEnvironment {
   /// - Throws: ``DioramaTestingError`` if the stub is not valid or the environment cannot be reached.
   @discardableResult
   public func stub(
-    _ pattern: RequestPattern, name: String? = nil, _ response: () -> StubResponse
+    _ pattern: RequestPattern, name: String? = nil, _ response: () throws -> StubResponse
   ) async throws(DioramaTestingError) -> Stub {
     let request = try pattern.json()
-    let responses = try response().json()
+    let given: StubResponse
+    do { given = try response() } catch let error as DioramaTestingError { throw error } catch {
+      throw DioramaTestingError(.usage, "the stub's response can't be made: \(error)")
+    }
+    let responses = try given.json()
     let label = name ?? "\(request["method"]?.string ?? "") \(Self.path(of: request))"
     var ids: [String] = []
     // The states of a scenario count the answers.

@@ -45,7 +45,10 @@ package enum Provisioning {
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
     notes += rules.notes(for: upstreams)
-    if mode == .mock, !upstreams.isEmpty, specification.stubs == nil, specification.collections == nil {
+    // A test may add its stubs later.
+    if mode == .mock, specification.caller == .command, !upstreams.isEmpty,
+      specification.stubs == nil, specification.collections == nil
+    {
       notes.append(
         "mode mock answers from stubs, and there are none, so every request gets status 501; name a folder of stubs with "
           + "\(specification.stubsAdvice); to answer from a recording, use mode once")

@@ -84,6 +84,20 @@ struct StubTests {
     }
   }
 
+  @Test("are missed at the start by a command, but not by a test, which may add them later")
+  func absent() async throws {
+    try await withService { fixture in
+      for caller in EnvironmentSpecification.Caller.allCases {
+        let count = caller == .command ? 1 : 0
+        let environment = try fixture.provision(.mock, ["api": Origin(parsing: "https://a.test")]) {
+          $0.caller = caller
+        }
+        #expect(environment.notes.count == count, "\(caller): \(environment.notes)")
+        _ = await environment.end()
+      }
+    }
+  }
+
   @Test("are recorded neither in mode record nor in extend")
   func recording() async throws {
     let upstream = try TestUpstream { text("live \($0.target)", type: "text/plain") }
