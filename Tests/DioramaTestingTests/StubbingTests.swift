@@ -103,4 +103,51 @@ struct StubbingTests {
     }
     #expect(path?.description.contains("neither a text nor one name in braces") == true)
   }
+
+  @Test("serve collections of the test's own types, which it reads and changes while the app uses them")
+  func collections() async throws {
+    let environment = try TestEnvironment.current
+    let all = try await environment.collection(
+      "prescriptions", at: "/prescriptions/{id}", items: [Prescription(id: 7, dose: 1)])
+    #expect(try await send("GET", "/prescriptions/7", in: environment).text == #"{"dose":1,"id":7}"#)
+    #expect(try await send("POST", "/prescriptions", #"{"dose": 2.5}"#, in: environment).status == 201)
+    #expect(try await all.items == [Prescription(id: 7, dose: 1), Prescription(id: 8, dose: 2.5)])
+    #expect(try await all.put(Prescription(id: 7, dose: 3)) == Prescription(id: 7, dose: 3))
+    #expect(try await send("GET", "/prescriptions?dose=3", in: environment).text == #"[{"dose":3,"id":7}]"#)
+    #expect(try await all["8"]?.dose == 2.5)
+    #expect(try await all.remove("8")?.dose == 2.5)
+    #expect(try await all.remove("8") == nil)
+    #expect(try await all["8"] == nil)
+    #expect(try await send("GET", "/prescriptions/8", in: environment).status == 404)
+    try await all.remove()
+    let error = await #expect(throws: DioramaTestingError.self) { try await all.items }
+    #expect(error?.description == "there is no collection 'prescriptions'")
+  }
+
+  @Test("refuse collections and items that are not valid, with the place")
+  func invalidCollections() async throws {
+    let environment = try TestEnvironment.current
+    let item = [Prescription(id: 7, dose: 1)]
+    let errors: [(String, () async throws -> Void)] = [
+      (
+        "path: '/a' does not end with the id in braces, such as /patients/{id}",
+        { _ = try await environment.collection("a", at: "/a", items: item) }
+      ),
+      ("items[0]", { _ = try await environment.collection("a", at: "/a/{id}", id: \.code, items: item) }),
+      (
+        "the id of the collection 'a' has to be a member, such as \\.id",
+        { _ = try await environment.collection("a", of: Prescription.self, at: "/a/{id}", id: \.[0]) }
+      ),
+    ]
+    for (text, make) in errors {
+      let error = await #expect(throws: DioramaTestingError.self) { try await make() }
+      #expect(error?.description.hasPrefix(text) == true, "\(error?.description ?? "")")
+    }
+    // Names and ids may have any characters.
+    struct Note: Codable, Equatable { var code: String }
+    let notes = try await environment.collection(
+      "my notes/ä", at: "/notes/{code}", id: \.code, items: [Note(code: "a/b ?%")])
+    #expect(try await notes["a/b ?%"] == Note(code: "a/b ?%"))
+    #expect(try await send("GET", "/notes/a%2Fb%20%3F%25", in: environment).status == 200)
+  }
 }

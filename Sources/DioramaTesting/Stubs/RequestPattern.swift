@@ -142,20 +142,22 @@ extension TestEnvironment {
   @dynamicMemberLookup
   public struct JSONPlace: Sendable {
     let path: String
+    /// The name of the last member; nil at the beginning and in an array.
+    let name: String?
 
-    init() { path = "$" }
+    init() { self.init("$", nil) }
 
-    private init(_ path: String) { self.path = path }
+    private init(_ path: String, _ name: String?) { (self.path, self.name) = (path, name) }
 
     /// A member of an object.
     public subscript(dynamicMember name: String) -> JSONPlace {
-      JSONPlace("\(path)[\(String(decoding: JSON.string(name).encoded(), as: UTF8.self))]")
+      JSONPlace("\(path)[\(String(decoding: JSON.string(name).encoded(), as: UTF8.self))]", name)
     }
 
     /// A member of an object whose name is not a Swift identifier.
     public subscript(_ name: String) -> JSONPlace { self[dynamicMember: name] }
 
     /// An element of an array, from 0.
-    public subscript(_ index: Int) -> JSONPlace { JSONPlace("\(path)[\(index)]") }
+    public subscript(_ index: Int) -> JSONPlace { JSONPlace("\(path)[\(index)]", nil) }
   }
 }

@@ -156,6 +156,12 @@ extension TestEnvironment {
 
   /// Calls WireMock's admin API.
   func admin(_ method: String, _ path: String, _ body: JSON?) async throws(DioramaTestingError) -> JSON {
+    if let json = try await adminIfPresent(method, path, body) { return json }
+    throw DioramaTestingError(.usage, "the environment answered 404 to \(method) \(path)")
+  }
+
+  /// Calls WireMock's admin API; nil if what the path names doesn't exist.
+  func adminIfPresent(_ method: String, _ path: String, _ body: JSON?) async throws(DioramaTestingError) -> JSON? {
     let answer: (status: Int, body: [UInt8])
     do { answer = try await backend.admin(method, path, body.map { $0.encoded() } ?? []) } catch {
       throw DioramaTestingError(.environment, error.message)
@@ -163,6 +169,7 @@ extension TestEnvironment {
     let json = try? JSON.parse(answer.body)
     guard answer.status < 400 else {
       let problem = json?["errors"]?.array?.first?["detail"]?.string ?? json?["detail"]?.string
+      if answer.status == 404, problem == nil { return nil }
       throw DioramaTestingError(.usage, problem ?? "the environment answered \(answer.status) to \(method) \(path)")
     }
     return json ?? .null

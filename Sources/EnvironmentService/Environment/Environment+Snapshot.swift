@@ -19,8 +19,8 @@ extension Environment {
           counts: traffic.counts, requests: traffic.requests, togglesRead: state.togglesRead,
           unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent,
           unechoed: state.echoWarnings.lines, redacted: state.redacted, upstreamFailures: state.upstreamFailures,
-          brokenOff: state.brokenOff, stubs: stubs.sources, scenarioStates: stubs.states, collections: stubs.items,
-          stubUses: stubs.uses),
+          brokenOff: state.brokenOff, stubs: stubs.sources, scenarioStates: stubs.states,
+          collections: stubs.collections, stubUses: stubs.uses),
         state.journal.last, state.version(stubs: stubs.changes)
       )
     }

@@ -60,8 +60,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var stubs: [JSON]?
     /// The states of scenarios by name.
     var scenarioStates: [String: String]?
-    /// The items of collections by name, if they differ from those of the file.
-    var collections: [String: [JSON]]?
+    /// The collections, if they differ from those of the file.
+    var collections: JSON?
     /// How often each key of the stubs' random values was used.
     var stubUses: [String: Int]?
   }

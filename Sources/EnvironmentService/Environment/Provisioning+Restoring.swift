@@ -49,7 +49,7 @@ extension Provisioning {
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }
       let stubs = try stubs(specification, mode: snapshot.mode, seed: snapshot.seed)
       try stubs.restore(
-        sources: progress.stubs, states: progress.scenarioStates ?? [:], items: progress.collections,
+        sources: progress.stubs, states: progress.scenarioStates ?? [:], collections: progress.collections,
         uses: progress.stubUses ?? [:])
       var replay: Replay?
       if let stored, let location = specification.cassette {

@@ -64,6 +64,7 @@ struct StubAdmin {
       try stubs.reset()
       stubs.state.withLock { _ = $0.log.removeAll() }
       return Response(status: 200)
+    case (_, "collections", _): return try collections(request.method, Array(parts.dropFirst()), json)
     case (_, "files", _):
       return try files(request.method, parts.dropFirst().joined(separator: "/"), body)
     case ("GET", "health", nil):
@@ -525,6 +526,46 @@ struct StubAdmin {
       throw Problem(status: 405, title: "Method not allowed", detail: "use GET, PUT or DELETE with a file's name")
     }
   }
+
+  // MARK: Collections
+
+  /// The collections and their items. WireMock has none.
+  private func collections(
+    _ method: String, _ parts: [String], _ json: () throws(CodedError) -> JSON
+  ) throws -> Response {
+    guard let name = parts.first else {
+      guard method == "GET" else { throw Self.collectionRefusal }
+      return Self.document(stubs.state.withLock { $0.collections.json })
+    }
+    switch (method, parts.count) {
+    case ("PUT", 1):
+      let collection = try CollectionSet.collection(name, described: json())
+      try stubs.add(collection)
+      return Self.document(collection.json)
+    case ("DELETE", 1):
+      let isRemoved = stubs.state.withLock { $0.collections.remove(name) }
+      return Response(status: isRemoved ? 200 : 404)
+    case ("POST", 1):
+      let item = try json()
+      return try stubs.withCollections { (collections, makeID) throws(CodedError) in
+        Self.document(try collections.put(item, in: name, makeID: makeID).item)
+      }
+    case ("GET", 1), ("GET", 2):
+      guard let collection = stubs.state.withLock({ $0.collections[name] }) else { return Response(status: 404) }
+      guard let id = parts.dropFirst().first else { return Self.document(collection.json) }
+      return collection[id].map { Self.document($0) } ?? Response(status: 404)
+    case ("DELETE", 2):
+      let change = try stubs.withCollections { (collections, _) throws(CodedError) in
+        try collections.remove(parts[1], from: name)
+      }
+      return change.map { Self.document($0.item) } ?? Response(status: 404)
+    default: throw Self.collectionRefusal
+    }
+  }
+
+  private static let collectionRefusal = Problem(
+    status: 405, title: "Method not allowed",
+    detail: "use GET, PUT, POST or DELETE with a collection's name, or GET or DELETE with an item's id")
 
   // MARK: Answers
 

@@ -23,6 +23,8 @@ final class StubServer: Sendable {
   struct State: Sendable {
     var store = StubStore()
     var collections = CollectionSet()
+    /// The version of the collections of the file; -1 if others were restored.
+    var loadedVersion = 0
     var log = RequestLog()
     var settings = Settings()
     /// How often each key has been used for random values.
@@ -89,7 +91,10 @@ final class StubServer: Sendable {
     self.areTemplates = areTemplates
     derivation = StringDerivation(seed: seed)
     active = Atomic(isActive || folder != nil || hasCollections)
-    state.withLock { $0.collections = collections }
+    state.withLock { state in
+      state.collections = collections
+      state.loadedVersion = collections.version
+    }
     if let folder { try load(folder) }
   }
 
@@ -134,6 +139,12 @@ final class StubServer: Sendable {
     active.store(true, ordering: .releasing)
   }
 
+  /// Adds a collection, or replaces the one with the same name.
+  func add(_ collection: StubCollection) throws(CodedError) {
+    try state.withLock { (state) throws(CodedError) in try state.collections.add(collection) }
+    active.store(true, ordering: .releasing)
+  }
+
   func set(_ settings: Settings) {
     state.withLock { state in
       state.settings = settings
@@ -159,7 +170,7 @@ final class StubServer: Sendable {
 
   /// Whether there are, or were, stubs or collections.
   var isInUse: Bool {
-    folder != nil || state.withLock { $0.store.generation > 0 || !$0.collections.collections.isEmpty }
+    folder != nil || state.withLock { $0.store.generation > 0 || $0.collections.version > 0 }
   }
 
   /// What a message adds to `has no stub` if there are no stubs.
@@ -173,29 +184,32 @@ final class StubServer: Sendable {
   // MARK: Restarts
 
   /// How often stubs, scenarios and collections have changed.
-  var changeCount: Int { state.withLock { $0.store.changes + $0.collections.changeCount } }
+  var changeCount: Int { state.withLock { $0.store.changes + $0.collections.version } }
 
-  /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, the items of
-  /// collections, unless they are those of the file, and how often all of that has changed.
-  var progress:
-    (sources: [JSON]?, states: [String: String], items: [String: [JSON]]?, uses: [String: Int], changes: Int)
-  {
+  /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, the collections,
+  /// unless they are those of the file, and how often all of that has changed.
+  var progress: (sources: [JSON]?, states: [String: String], collections: JSON?, uses: [String: Int], changes: Int) {
     state.withLock { state in
       let isChanged = state.store.generation != state.loadedGeneration
-      let changes = state.collections.changeCount
+      let version = state.collections.version
       return (
-        isChanged ? state.store.sources : nil, state.store.states, changes == 0 ? nil : state.collections.items,
-        state.uses, state.store.changes + changes
+        isChanged ? state.store.sources : nil, state.store.states,
+        version == state.loadedVersion ? nil : state.collections.json, state.uses, state.store.changes + version
       )
     }
   }
 
   func restore(
-    sources: [JSON]?, states: [String: String], items: [String: [JSON]]?, uses: [String: Int]
+    sources: [JSON]?, states: [String: String], collections: JSON?, uses: [String: Int]
   ) throws(CodedError) {
     state.withLock { $0.uses.merge(uses) { max($0, $1) } }
-    if let items {
-      try state.withLock { (state) throws(CodedError) in try state.collections.restore(items) }
+    if let collections {
+      let restored = try CollectionSet(collections)
+      state.withLock { state in
+        state.collections = restored
+        state.loadedVersion = -1
+      }
+      active.store(true, ordering: .releasing)
     }
     if let sources {
       state.withLock { $0.store.removeAll() }
@@ -239,11 +253,20 @@ final class StubServer: Sendable {
 
   /// The answer of a collection; nil if none has this path.
   func collectionAnswer(to request: StubRequest) throws(CodedError) -> CollectionAnswer? {
+    try withCollections { (collections, makeID) throws(CodedError) in
+      try collections.respond(to: request, makeID: makeID)
+    }
+  }
+
+  /// Uses the collections, with a way to make ids of new items.
+  func withCollections<Result>(
+    _ use: (inout CollectionSet, () throws(CodedError) -> String) throws(CodedError) -> Result
+  ) throws(CodedError) -> Result {
     try state.withLock { (state) throws(CodedError) in
       let key = "collection id"
       var ordinal = state.uses[key, default: 0]
       defer { state.uses[key] = ordinal }
-      return try state.collections.respond(to: request) { () throws(CodedError) in
+      return try use(&state.collections) { () throws(CodedError) in
         defer { ordinal += 1 }
         return derivation.lowercaseUUID(key: key, ordinal: ordinal)
       }
@@ -423,22 +446,4 @@ final class StubBytes: Sendable {
 
   /// A number from 0 to 1, without 1.
   func fraction() -> Double { Double(integer(in: 0...((1 << 53) - 1))) / Double(1 << 53) }
-}
-
-extension CollectionSet {
-  /// The items by collection.
-  fileprivate var items: [String: [JSON]] {
-    Dictionary(collections.map { ($0.name, $0.items) }) { first, _ in first }
-  }
-
-  /// Replaces all items by those of a snapshot.
-  fileprivate mutating func restore(_ items: [String: [JSON]]) throws(CodedError) {
-    for collection in collections {
-      guard let kept = items[collection.name] else { continue }
-      for item in collection.items {
-        if let id = item[collection.idMember], !collection.isSingular { _ = try remove(id.text, from: collection.name) }
-      }
-      for item in kept { _ = try put(item, in: collection.name) { () throws(CodedError) in "" } }
-    }
-  }
 }

@@ -23,6 +23,8 @@ package struct CollectionSet: Sendable {
   package private(set) var collections: [StubCollection] = []
   /// How many changes there were. A test that waits for a change compares it.
   package private(set) var changeCount = 0
+  /// Grows with every change of items, and of the collections themselves.
+  package private(set) var version = 0
   private var kept: [(change: CollectionChange, size: Int)] = []
   private var size = 0
 
@@ -73,7 +75,10 @@ package struct CollectionSet: Sendable {
     }
   }
 
-  private static func collection(_ name: String, described json: JSON) throws(CodedError) -> StubCollection {
+  /// Reads one collection in the form with a `path`.
+  ///
+  /// - Throws: ``CodedError`` of kind `broken`, with the place, such as `items[2].id`.
+  package static func collection(_ name: String, described json: JSON) throws(CodedError) -> StubCollection {
     let given = try Members(json)
     let path = try given.string("path") ?? ""
     let schema = given["schema"]
@@ -91,6 +96,9 @@ package struct CollectionSet: Sendable {
     return try StubCollection(name: name, path: path, item: item, schema: schema)
   }
 
+  /// The collections in the form with a `path`, with their items.
+  package var json: JSON { .object(collections.map { .init($0.name, $0.json) }) }
+
   // MARK: Collections
 
   /// The collection with a name.
@@ -106,10 +114,14 @@ package struct CollectionSet: Sendable {
     }) {
       throw CodedError(.broken, "'\(other.name)' has the path '\(other.path)', too; use another one", at: "path")
     }
-    if let index { return collections[index] = collection }
+    if let index {
+      version += 1
+      return collections[index] = collection
+    }
     guard collections.count < Self.maximumCount else {
       throw CodedError(.usage, "an environment can have at most \(Self.maximumCount) collections; remove some first")
     }
+    version += 1
     collections.append(collection)
   }
 
@@ -117,6 +129,7 @@ package struct CollectionSet: Sendable {
   @discardableResult
   package mutating func remove(_ name: String) -> Bool {
     guard let index = index(of: name) else { return false }
+    version += 1
     collections.remove(at: index)
     return true
   }
@@ -185,6 +198,7 @@ package struct CollectionSet: Sendable {
 
   private mutating func note(_ change: CollectionChange) {
     changeCount += 1
+    version += 1
     kept.append((change, change.item.extent.size))
     size += kept.last?.size ?? 0
     // Not at every change, since the rest has to be moved.

@@ -147,6 +147,19 @@ package struct StubCollection: Sendable {
   /// The item with an id, given as text; nil if there is none. For a single resource, the id is empty.
   package subscript(_ id: String) -> JSON? { position(of: id).map { entries[$0].item } }
 
+  /// The collection as a file describes it, with its items.
+  package var json: JSON {
+    var members: [JSON.Member] = [.init("path", .string(path))]
+    if isSingular {
+      members += entries.map { .init("item", $0.item) }
+    } else {
+      members += [.init("id", .string(idMember)), .init("items", .array(items))]
+    }
+    if let schema { members.append(.init("schema", schema.source)) }
+    if let envelope { members.append(.init("envelope", .string(envelope))) }
+    return .object(members)
+  }
+
   /// Stores an item: replaces the one with the same id, or creates one. An item without an id gets a new one.
   ///
   /// - Parameters:

@@ -56,6 +56,11 @@ struct RestoringTests {
           _ = try await ask(environment.mainPort, request(method, target, ["Content-Type": "application/json"], body))
         }
         let host: Headers = ["Host": "localhost:\(environment.mainPort)"]
+        let visits =
+          #"{"path": "/visits/{code}", "id": "code", "items": [{"code": "a"}], "envelope": "data","#
+          + #" "schema": {"required": ["code"]}}"#
+        let added = try await ask(environment.mainPort, request("PUT", "/__admin/collections/visits", host, visits))
+        #expect(added.status == 200, "\(added.text)")
         for (state, next) in [("Started", "two"), ("two", "three")] {
           let json = step.replacingOccurrences(of: "%", with: state) + ", \"newScenarioState\": \"\(next)\"}"
           #expect(try await ask(environment.mainPort, request("POST", "/__admin/mappings", host, json)).status == 201)
@@ -67,6 +72,8 @@ struct RestoringTests {
         #expect(environment.stubCount == 3)
         #expect(try await ask(environment.mainPort, request("GET", "/patients")).text == #"[{"id":2,"name":"Ann"}]"#)
         #expect(try await ask(environment.mainPort, request("GET", "/clinic")).text == #"{"open":false}"#)
+        let visits = try await ask(environment.mainPort, request("GET", "/visits"))
+        #expect(visits.text == #"{"data":[{"code":"a"}],"total":1}"#)
       }
     }
   }
