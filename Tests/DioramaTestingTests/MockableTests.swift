@@ -70,6 +70,12 @@ struct MockableTests {
     let node = try Node.mock()
     #expect(node.next == nil)
     #expect(node.children.isEmpty)
+    struct Slot: Codable, Hashable { var day: Int }
+    struct Plan: Codable, Mockable { var bySlot: [Slot: Plan] }
+    #expect(try Plan.mock().bySlot.isEmpty)
+    final class Endless: Codable, Mockable { var other: Endless }
+    let error = #expect(throws: DioramaTestingError.self) { try Endless.mock() }
+    #expect(error?.description.contains("'other.other.other'") == true)
     #expect(try Prescription.mock().repeats == [])
     #expect(try Prescription.mock().former == [])
   }
@@ -80,8 +86,9 @@ struct MockableTests {
     let error = #expect(throws: DioramaTestingError.self) { try Form.mock() }
     #expect(error?.kind == .usage)
     let text = error?.description ?? ""
-    #expect(text.hasPrefix("Form can't be mocked: the property 'route' refuses an arbitrary value: "), "\(text)")
-    #expect(text.hasSuffix("Make its enumeration CaseIterable, or provide mockExample"), "\(text)")
+    #expect(text.hasPrefix("Form can't be mocked: the property 'route' refuses a generated value: "), "\(text)")
+    #expect(
+      text.hasSuffix("; if it is an enumeration, make it CaseIterable; otherwise, provide mockExample"), "\(text)")
     struct Given: Codable, Mockable {
       var route: Example
       struct Example: Codable, Mockable, Equatable {

@@ -118,10 +118,18 @@ struct StubbingTests {
     #expect(try await all.remove("8")?.dose == 2.5)
     #expect(try await all.remove("8") == nil)
     #expect(try await all["8"] == nil)
+    #expect(try await all.remove("") == nil)
+    #expect(try await all[""] == nil)
     #expect(try await send("GET", "/prescriptions/8", in: environment).status == 404)
     try await all.remove()
-    let error = await #expect(throws: DioramaTestingError.self) { try await all.items }
-    #expect(error?.description == "there is no collection 'prescriptions'")
+    let uses: [() async throws -> Void] = [
+      { _ = try await all.items }, { _ = try await all["7"] }, { try await all.remove() },
+      { _ = try await all.put(Prescription(id: 7, dose: 1)) }, { _ = try await all.remove("7") },
+    ]
+    for use in uses {
+      let error = await #expect(throws: DioramaTestingError.self) { try await use() }
+      #expect(error?.description == "there is no collection 'prescriptions'")
+    }
   }
 
   @Test("refuse collections and items that are not valid, with the place")

@@ -17,9 +17,7 @@ public struct ItemCollection<Item: Codable & Sendable>: Sendable {
   /// The items in the order of their creation.
   public var items: [Item] {
     get async throws(DioramaTestingError) {
-      guard let collection = try await environment.adminIfPresent("GET", path(), nil) else {
-        throw DioramaTestingError(.usage, "there is no collection '\(name)'")
-      }
+      let collection = try await environment.admin("GET", path(), nil)
       var items: [Item] = []
       for item in collection["items"]?.array ?? [] { items.append(try decode(item)) }
       return items
@@ -29,7 +27,9 @@ public struct ItemCollection<Item: Codable & Sendable>: Sendable {
   /// The item with an id; nil if there is none. Give the text of an id that is a number.
   public subscript(id: String) -> Item? {
     get async throws(DioramaTestingError) {
-      try await environment.adminIfPresent("GET", path(id), nil).map { item throws(DioramaTestingError) in
+      // Never the path of the collection.
+      guard !id.isEmpty else { return nil }
+      return try await environment.adminIfPresent("GET", path(id), nil).map { item throws(DioramaTestingError) in
         try decode(item)
       }
     }
@@ -52,16 +52,17 @@ public struct ItemCollection<Item: Codable & Sendable>: Sendable {
   /// - Throws: ``DioramaTestingError`` if the environment cannot be reached.
   @discardableResult
   public func remove(_ id: String) async throws(DioramaTestingError) -> Item? {
-    try await environment.adminIfPresent("DELETE", path(id), nil).map { item throws(DioramaTestingError) in
+    guard !id.isEmpty else { return nil }
+    return try await environment.adminIfPresent("DELETE", path(id), nil).map { item throws(DioramaTestingError) in
       try decode(item)
     }
   }
 
   /// Removes the collection. Later requests are answered by other stubs, the cassette or the upstream.
   ///
-  /// - Throws: ``DioramaTestingError`` if the environment cannot be reached.
+  /// - Throws: ``DioramaTestingError`` if it was removed before, or the environment cannot be reached.
   public func remove() async throws(DioramaTestingError) {
-    _ = try await environment.adminIfPresent("DELETE", path(), nil)
+    _ = try await environment.admin("DELETE", path(), nil)
   }
 
   func path(_ id: String? = nil) -> String {
@@ -95,14 +96,16 @@ extension TestEnvironment {
   ///   - type: the type of the items, encoded by a `JSONEncoder` with default settings.
   ///   - path: the path of an item, which ends with the id in braces.
   ///   - id: the JSON member that is the id, a string or a whole number.
-  ///   - items: the first items.
+  ///   - items: the first items. If their ids are numbers, so are new ones; otherwise, and without items, new ids are
+  ///     UUIDs.
   /// - Returns: the collection, for reading and changing it while the app runs.
   /// - Throws: ``DioramaTestingError`` if the path or an item is not valid, or the environment cannot be reached.
   public func collection<Item: Codable & Sendable>(
     _ name: String, of type: Item.Type = Item.self, at path: String, id: KeyPath<JSONPlace, JSONPlace> = \.id,
     items: [Item] = []
   ) async throws(DioramaTestingError) -> ItemCollection<Item> {
-    guard let member = JSONPlace()[keyPath: id].name else {
+    let place = JSONPlace()[keyPath: id]
+    guard let member = place.name, place.path == JSONPlace()[dynamicMember: member].path else {
       throw DioramaTestingError(.usage, "the id of the collection '\(name)' has to be a member, such as \\.id")
     }
     let collection = ItemCollection<Item>(environment: self, name: name)

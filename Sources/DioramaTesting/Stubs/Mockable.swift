@@ -1,7 +1,7 @@
 import Diorama
 import Foundation
 
-/// A type whose values tests need without caring for their content, such as the response of a stub.
+/// A type whose values tests need without caring about their content, such as the response of a stub.
 ///
 /// Conform a type of the app, usually in the test target, and ``mock(seed:)`` makes a value of its `Decodable` shape:
 ///
@@ -11,11 +11,12 @@ import Foundation
 /// try await environment.stub(.get("/prescriptions")) { try .json([Prescription.mock().with(\.dose, 1.5)]) }
 /// ```
 ///
-/// The properties need no conformance. Of an enumeration whose cases have no values, one of `allCases` is chosen, so
-/// it has to be `CaseIterable`. For other types that can't be made from arbitrary values, such as an enumeration with
+/// The properties need no conformance. For an enumeration without associated values, one of `allCases` is chosen,
+/// so it has to be `CaseIterable`. For other types that can't be made from arbitrary values, such as an enumeration with
 /// associated values, provide ``mockExample``.
 public protocol Mockable: Decodable {
-  /// The value to use for this type wherever one is needed; nil, the default, to make one.
+  /// The value to use for this type wherever one is needed; nil, the default, to make one. Don't call ``mock(seed:)`` of
+  /// the same type here: it would call this property.
   static var mockExample: Self? { get }
 }
 
@@ -27,8 +28,8 @@ extension Mockable {
   ///
   /// Each property's content depends only on the seed and the property's path, so that a new property doesn't change
   /// the others. A string is the property's name, a hyphen and six letters or digits; a whole number is from 1 to 9999,
-  /// or the type's maximum; a fraction has two decimals; a date is in 2021; a URL is at example.com; an array or set
-  /// has two elements, and a dictionary none. Optionals have a value, except where the type contains itself: there,
+  /// or the type's maximum; a fraction has two decimals; a date is in 2021; a URL is at example.com; an array has two
+  /// elements, a set at most two, and a dictionary none. Optionals have a value, except where the type contains itself: there,
   /// optionals are nil and arrays are empty.
   ///
   /// ```swift
@@ -37,7 +38,7 @@ extension Mockable {
   ///
   /// - Parameter seed: a text that selects the value.
   /// - Returns: the value.
-  /// - Throws: ``DioramaTestingError`` of kind `usage` if the type refuses what it is given.
+  /// - Throws: ``DioramaTestingError`` of kind `usage` if the type can't be decoded from the generated values.
   public static func mock(seed: String = "mock") throws(DioramaTestingError) -> Self {
     let decoder = MockDecoder(derivation: StringDerivation(seed: seed), codingPath: [], types: [])
     do { return try decoder.value(Self.self) } catch {
@@ -71,8 +72,10 @@ extension Mockable {
       @unknown default: nil
       }
     let path = (context?.codingPath ?? []).map(\.stringValue).joined(separator: ".")
-    return "\(path.isEmpty ? "its decoder" : "the property '\(path)'") refuses an arbitrary value: "
-      + "\(context?.debugDescription ?? "\(error)") Make its enumeration CaseIterable, or provide mockExample"
+    var reason = context?.debugDescription ?? "\(error)"
+    if reason.hasSuffix(".") { reason.removeLast() }
+    return "\(path.isEmpty ? "its decoder" : "the property '\(path)'") refuses a generated value: \(reason); "
+      + "if it is an enumeration, make it CaseIterable; otherwise, provide mockExample"
   }
 }
 
@@ -88,6 +91,10 @@ private struct ElementKey: CodingKey {
 private protocol ElementList { static var element: Any.Type { get } }
 extension Array: ElementList { static var element: Any.Type { Element.self } }
 extension Set: ElementList { static var element: Any.Type { Element.self } }
+
+/// A dictionary, whose keys may be decoded as a list.
+private protocol Pairs {}
+extension Dictionary: Pairs {}
 
 extension CaseIterable {
   fileprivate static var list: [Any] { Array(allCases) }
@@ -121,15 +128,21 @@ private struct MockDecoder: Decoder {
   func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
     if let known = try known(type) as? Value { return known }
     var inner = MockDecoder(derivation: derivation, codingPath: codingPath, types: types + [type])
+    guard inner.types.count <= 100 else {
+      throw DecodingError.dataCorrupted(
+        .init(
+          codingPath: Array(codingPath.prefix(3)), debugDescription: "the value never ends, because it contains itself")
+      )
+    }
     if let list = type as? any ElementList.Type, contains(list.element) { inner.count = 0 }
+    if type is any Pairs.Type { inner.count = 0 }
     return try Value(from: inner)
   }
 
   /// The value of a type that isn't made from its shape.
   private func known(_ type: Any.Type) throws -> Any? {
+    if let type = type as? any Mockable.Type, let example = type.mockExample { return example }
     switch type {
-    case let type as any Mockable.Type:
-      if let example = type.mockExample { return example }
     case is Date.Type: return Date(timeIntervalSince1970: 1_609_459_200 + Double(try number(upTo: 31_535_999)))
     case is URL.Type: return URL(string: "https://example.com/\(try letters(12))")
     case is UUID.Type: return try derivation.uuid(key: key, ordinal: 0, version4: true)

@@ -154,13 +154,13 @@ extension TestEnvironment {
     return rest.isEmpty ? head : "\(head) with \(summary(rest))"
   }
 
-  /// Calls WireMock's admin API.
+  /// Calls the admin API.
   func admin(_ method: String, _ path: String, _ body: JSON?) async throws(DioramaTestingError) -> JSON {
     if let json = try await adminIfPresent(method, path, body) { return json }
     throw DioramaTestingError(.usage, "the environment answered 404 to \(method) \(path)")
   }
 
-  /// Calls WireMock's admin API; nil if what the path names doesn't exist.
+  /// Calls the admin API; nil if what the path names doesn't exist.
   func adminIfPresent(_ method: String, _ path: String, _ body: JSON?) async throws(DioramaTestingError) -> JSON? {
     let answer: (status: Int, body: [UInt8])
     do { answer = try await backend.admin(method, path, body.map { $0.encoded() } ?? []) } catch {

@@ -60,8 +60,8 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var stubs: [JSON]?
     /// The states of scenarios by name.
     var scenarioStates: [String: String]?
-    /// The collections, if they differ from those of the file.
-    var collections: JSON?
+    /// The collections as JSON, if they differ from those of the file. A text, because items may be nested deeply.
+    var collections: String?
     /// How often each key of the stubs' random values was used.
     var stubUses: [String: Int]?
   }

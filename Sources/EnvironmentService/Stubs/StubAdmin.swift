@@ -537,6 +537,9 @@ struct StubAdmin {
       guard method == "GET" else { throw Self.collectionRefusal }
       return Self.document(stubs.state.withLock { $0.collections.json })
     }
+    if (method, parts.count) != ("PUT", 1), stubs.state.withLock({ $0.collections[name] == nil }) {
+      throw Problem(status: 404, title: "Unknown collection", detail: "there is no collection '\(name.prefix(80))'")
+    }
     switch (method, parts.count) {
     case ("PUT", 1):
       let collection = try CollectionSet.collection(name, described: json())

@@ -170,7 +170,7 @@ final class StubServer: Sendable {
 
   /// Whether there are, or were, stubs or collections.
   var isInUse: Bool {
-    folder != nil || state.withLock { $0.store.generation > 0 || $0.collections.version > 0 }
+    folder != nil || state.withLock { $0.store.generation > 0 || $0.collections.version > 0 || $0.loadedVersion == -1 }
   }
 
   /// What a message adds to `has no stub` if there are no stubs.
@@ -188,23 +188,24 @@ final class StubServer: Sendable {
 
   /// What a snapshot holds: the stubs, unless they are those of the folder, the states of scenarios, the collections,
   /// unless they are those of the file, and how often all of that has changed.
-  var progress: (sources: [JSON]?, states: [String: String], collections: JSON?, uses: [String: Int], changes: Int) {
+  var progress: (sources: [JSON]?, states: [String: String], collections: String?, uses: [String: Int], changes: Int) {
     state.withLock { state in
       let isChanged = state.store.generation != state.loadedGeneration
       let version = state.collections.version
       return (
         isChanged ? state.store.sources : nil, state.store.states,
-        version == state.loadedVersion ? nil : state.collections.json, state.uses, state.store.changes + version
+        version == state.loadedVersion ? nil : String(decoding: state.collections.stored, as: UTF8.self), state.uses,
+        state.store.changes + version
       )
     }
   }
 
   func restore(
-    sources: [JSON]?, states: [String: String], collections: JSON?, uses: [String: Int]
+    sources: [JSON]?, states: [String: String], collections: String?, uses: [String: Int]
   ) throws(CodedError) {
     state.withLock { $0.uses.merge(uses) { max($0, $1) } }
     if let collections {
-      let restored = try CollectionSet(collections)
+      let restored = try CollectionSet(stored: Array(collections.utf8))
       state.withLock { state in
         state.collections = restored
         state.loadedVersion = -1

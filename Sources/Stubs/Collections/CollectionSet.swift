@@ -99,6 +99,29 @@ package struct CollectionSet: Sendable {
   /// The collections in the form with a `path`, with their items.
   package var json: JSON { .object(collections.map { .init($0.name, $0.json) }) }
 
+  /// What ``init(stored:)`` reads.
+  package var stored: [UInt8] {
+    JSON.array(
+      collections.map { collection in
+        var members: [JSON.Member] = [.init("name", .string(collection.name)), .init("collection", collection.json)]
+        if let isInteger = collection.ids.areIntegers { members.append(.init("integers", .bool(isInteger))) }
+        members.append(.init("greatest", .int(collection.ids.greatest)))
+        return .object(members)
+      }
+    ).encoded()
+  }
+
+  /// Restores collections, their items and their order. New ids are those that would have followed.
+  package init(stored: [UInt8]) throws(CodedError) {
+    for json in try JSON.parse(stored).array ?? [] {
+      let name = json["name"]?.string ?? ""
+      var collection = try Self.collection(name, described: json["collection"] ?? .null)
+      collection.ids.areIntegers = if case .bool(let isInteger) = json["integers"] { isInteger } else { nil }
+      collection.ids.greatest = json["greatest"]?.int ?? 0
+      try add(collection)
+    }
+  }
+
   // MARK: Collections
 
   /// The collection with a name.
@@ -108,6 +131,10 @@ package struct CollectionSet: Sendable {
 
   /// Adds a collection, or replaces the one with the same name.
   package mutating func add(_ collection: StubCollection) throws(CodedError) {
+    // A file may name its schema so.
+    guard collection.name != "$schema", !collection.name.isEmpty else {
+      throw CodedError(.usage, "'\(collection.name)' cannot be the name of a collection; use another one")
+    }
     let index = index(of: collection.name)
     if let other = collections.first(where: {
       $0.shape == collection.shape && !$0.name.hasSameBytes(as: collection.name)

@@ -61,9 +61,8 @@ package struct StubCollection: Sendable {
   private var numbers: [[UInt8]: Int] = [:]
   private var additions = 0
   private var size = 0
-  /// Whether ids are integers, as that of the first item is; nil before there is any.
-  private var hasIntegerIDs: Bool?
-  private var greatestID = 0
+  /// Whether ids are integers, as that of the first item is, nil before there is any; and the greatest of all so far.
+  var ids: (areIntegers: Bool?, greatest: Int) = (nil, 0)
 
   /// Creates a collection.
   ///
@@ -128,7 +127,12 @@ package struct StubCollection: Sendable {
     }
     do {
       listPath = isSingular ? nil : try PathTemplate(segments.dropLast().joined(separator: "/"))
-      self.schema = try schema.map { schema throws(CodedError) in (schema, try JSONSchema(schema)) }
+      self.schema = try schema.map { schema throws(CodedError) in
+        guard schema.isShallow else {
+          throw CodedError(.broken, "arrays and objects are nested more than \(Self.maximumDepth) levels deep")
+        }
+        return (schema, try JSONSchema(schema))
+      }
     } catch { throw error.moved(to: "schema") }
     self.name = name
     self.path = path
@@ -239,8 +243,8 @@ package struct StubCollection: Sendable {
       entries.append(Entry(number: additions, id: id, item: item, size: bytes.count, tag: tag))
       additions += 1
       let integer = item.object?[idMember]?.int
-      if hasIntegerIDs == nil { hasIntegerIDs = integer != nil }
-      greatestID = max(greatestID, integer ?? 0)
+      if ids.areIntegers == nil { ids.areIntegers = integer != nil }
+      ids.greatest = max(ids.greatest, integer ?? 0)
     }
     return CollectionChange(kind: position == nil ? .created : .replaced, collection: name, id: id, item: item)
   }
@@ -272,12 +276,12 @@ package struct StubCollection: Sendable {
     _ members: inout [JSON.Member], makeID: () throws(CodedError) -> String
   ) throws(CodedError) -> String {
     members[idMember] = nil
-    if hasIntegerIDs == true {
-      guard greatestID < Int.max else {
+    if ids.areIntegers == true {
+      guard ids.greatest < Int.max else {
         throw CodedError(.usage, "no integer is left for an id of '\(name)'; give the item an id")
       }
-      members.insert(.init(idMember, .int(greatestID + 1)), at: 0)
-      return String(greatestID + 1)
+      members.insert(.init(idMember, .int(ids.greatest + 1)), at: 0)
+      return String(ids.greatest + 1)
     }
     for _ in 0..<100 {
       let id = try makeID()
@@ -549,7 +553,7 @@ package struct StubCollection: Sendable {
 
   /// The id of a path as a value of an item.
   private func newID(_ text: String) -> JSON {
-    guard hasIntegerIDs == true, let number = Int(text), String(number) == text else { return .string(text) }
+    guard ids.areIntegers == true, let number = Int(text), String(number) == text else { return .string(text) }
     return .int(number)
   }
 

@@ -61,6 +61,11 @@ struct RestoringTests {
           + #" "schema": {"required": ["code"]}}"#
         let added = try await ask(environment.mainPort, request("PUT", "/__admin/collections/visits", host, visits))
         #expect(added.status == 200, "\(added.text)")
+        let deep = String(repeating: "[", count: 63) + String(repeating: "]", count: 63)
+        let rooms = #"{"path": "/rooms/{id}", "items": [{"id": 1, "a": \#(deep)}, {"id": 8}]}"#
+        #expect(
+          try await ask(environment.mainPort, request("PUT", "/__admin/collections/rooms", host, rooms)).status == 200)
+        #expect(try await ask(environment.mainPort, request("DELETE", "/rooms/8")).status < 300)
         for (state, next) in [("Started", "two"), ("two", "three")] {
           let json = step.replacingOccurrences(of: "%", with: state) + ", \"newScenarioState\": \"\(next)\"}"
           #expect(try await ask(environment.mainPort, request("POST", "/__admin/mappings", host, json)).status == 201)
@@ -74,6 +79,12 @@ struct RestoringTests {
         #expect(try await ask(environment.mainPort, request("GET", "/clinic")).text == #"{"open":false}"#)
         let visits = try await ask(environment.mainPort, request("GET", "/visits"))
         #expect(visits.text == #"{"data":[{"code":"a"}],"total":1}"#)
+        // Ids of removed items are not given again, and a deep item is read.
+        let made = try await ask(environment.mainPort, request("POST", "/rooms", [:], "{}"))
+        #expect(made.text == #"{"id":9}"#)
+        let deep = try await ask(environment.mainPort, request("GET", "/rooms/1"))
+        #expect(
+          deep.text == #"{"id":1,"a":\#(String(repeating: "[", count: 63))\#(String(repeating: "]", count: 63))}"#)
       }
     }
   }
