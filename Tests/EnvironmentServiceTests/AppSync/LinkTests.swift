@@ -86,7 +86,14 @@ struct LinkTests {
       var woken = 0
       for round in 1...Self.rounds {
         async let slept: Void = app.controls.clock.sleep(for: .seconds(1))
-        let moved = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .seconds(60))
+        let moved: Environment.Moved
+        do {
+          moved = try await environment.moveClock(.advance(.seconds(1)), afterSleepers: 1, timeout: .seconds(60))
+        } catch {
+          // It may have lost its link for a reason that it names.
+          Issue.record("round \(round): the app wrote \(app.warnings)")
+          throw error
+        }
         try await slept
         woken += moved.woken
         #expect(moved.revision == 2 * round - 1)
