@@ -24,9 +24,8 @@ struct TemplateLimitTests {
       "{{math '99999999999999999999999999999999999999' '*' '99999999999999999999999999999999999999'}}",
     ])
   func growth(template: String) {
-    let start = ContinuousClock.now
+    // Without limits most of them would not end.
     #expect(TemplateSamples.error(template) != nil)
-    #expect(ContinuousClock.now - start < .seconds(20))
   }
 
   @Test(
@@ -77,12 +76,11 @@ struct TemplateLimitTests {
     #expect(try TemplateSamples.render("") == "")
   }
 
-  @Test("parses a large template in a short time")
+  @Test("parses a template of 900 KB, in time that grows with its size")
   func largeTemplate() throws {
     let text = String(repeating: "{\"id\": \"{{parameters.name}}\"} {{! c }} \\{{x}} ", count: 20_000)
-    let start = ContinuousClock.now
-    _ = try Template(text, name: "body")
-    #expect(ContinuousClock.now - start < .seconds(10))
+    // In quadratic time it would not end soon.
+    #expect(try !Template(text, name: "body").isPlain)
   }
 
   @Test("survives 20,000 mutated templates")
