@@ -62,6 +62,14 @@ package struct RequestPattern: Sendable {
       && cookies.isEmpty && pathParameters.isEmpty && body.isEmpty && parts.isEmpty
   }
 
+  /// The fingerprint of the JSON value that the body has to equal; nil if it doesn't have to, or several values match.
+  var bodyFingerprint: JSONEquality.Fingerprint? {
+    for case .equalToJSON(let equality) in body {
+      if let fingerprint = equality.fingerprint { return fingerprint }
+    }
+    return nil
+  }
+
   /// Whether a request matches. Cheap conditions come first.
   package func matches(_ request: StubRequest, _ context: MatchContext) throws(CodedError) -> Bool {
     guard matchesMethod(request.method), try matchesURL(request, context), matchesOrigin(request),

@@ -6,7 +6,8 @@ import Foundation
 ///
 /// Of the stubs that match a request, the one with the lowest priority number answers; among equals, the one added last.
 /// Stubs are found by method and URL: by the whole URL, by the path, or by the first segment of the path where the rest is
-/// a pattern. Only stubs whose URL is a pattern from the start are tried for every request.
+/// a pattern. Only stubs whose URL is a pattern from the start are tried for every request. Among the stubs for one URL,
+/// those that want a body equal to a JSON value are found by that value.
 ///
 /// ```swift
 /// var store = StubStore()
@@ -46,9 +47,48 @@ package struct StubStore: Sendable {
     case anywhere(method: String?)
   }
 
+  /// Stubs with one key.
+  private struct Bucket: Sendable {
+    typealias List = [(rank: Rank, id: String)]
+    /// The ids of stubs that want a body equal to a JSON value, by that value, in the order of lookup.
+    private var byJSON: [JSONEquality.Fingerprint: List] = [:]
+    /// The ids of the other stubs, in the order of lookup.
+    private var others: List = []
+
+    var isEmpty: Bool { others.isEmpty && byJSON.isEmpty }
+    var all: [List] { [others] + byJSON.values }
+
+    /// The stubs that may match a request; parses its body only if that distinguishes stubs.
+    func candidates(for request: StubRequest) -> [List] {
+      guard !byJSON.isEmpty, let body = request.bodyValue, body.json != nil else { return [others] }
+      // A value with a repeated name has no fingerprint, and may equal any.
+      guard let fingerprint = body.fingerprint else { return all }
+      return [others, byJSON[fingerprint] ?? []]
+    }
+
+    mutating func insert(_ entry: Entry) {
+      let element = (rank: entry.rank, id: entry.mapping.id)
+      func insert(into list: inout List) {
+        list.insert(element, at: list.firstIndex { element.rank < $0.rank } ?? list.endIndex)
+      }
+      if let fingerprint = entry.mapping.request.bodyFingerprint {
+        insert(into: &byJSON[fingerprint, default: []])
+      } else {
+        insert(into: &others)
+      }
+    }
+
+    mutating func remove(_ entry: Entry) {
+      guard let fingerprint = entry.mapping.request.bodyFingerprint else {
+        return others.removeAll { $0.id == entry.mapping.id }
+      }
+      byJSON[fingerprint]?.removeAll { $0.id == entry.mapping.id }
+      if byJSON[fingerprint]?.isEmpty == true { byJSON[fingerprint] = nil }
+    }
+  }
+
   private var entries: [String: Entry] = [:]
-  /// The ids of stubs by key, in the order of lookup.
-  private var index: [Key: [(rank: Rank, id: String)]] = [:]
+  private var index: [Key: Bucket] = [:]
   private var additions = 0
   /// The scenarios' states, if they have left the first.
   package private(set) var states: [String: String] = [:]
@@ -91,11 +131,9 @@ package struct StubStore: Sendable {
     additions += 1
     let number = keepsPlace ? known?.rank.number ?? additions : additions
     let rank = Rank(priority: mapping.priority, number: number)
-    entries[mapping.id] = Entry(rank: rank, mapping: mapping)
-    let key = key(of: mapping.request)
-    var list = index[key] ?? []
-    list.insert((rank, mapping.id), at: list.firstIndex { rank < $0.rank } ?? list.endIndex)
-    index[key] = list
+    let entry = Entry(rank: rank, mapping: mapping)
+    entries[mapping.id] = entry
+    index[key(of: mapping.request), default: Bucket()].insert(entry)
     generation += 1
   }
 
@@ -115,7 +153,7 @@ package struct StubStore: Sendable {
 
   private mutating func unlink(_ entry: Entry) {
     let key = key(of: entry.mapping.request)
-    index[key]?.removeAll { $0.id == entry.mapping.id }
+    index[key]?.remove(entry)
     if index[key]?.isEmpty == true { index[key] = nil }
   }
 
@@ -125,7 +163,7 @@ package struct StubStore: Sendable {
   ///
   /// - Throws: ``CodedError`` if a condition exceeds its limits, with the stub's name.
   package mutating func match(_ request: StubRequest, _ context: MatchContext) throws(CodedError) -> StubMapping? {
-    for id in candidates(method: request.method, target: request.target) {
+    for id in candidates(method: request.method, target: request.target, { $0.candidates(for: request) }) {
       guard let entry = entries[id], isReady(entry.mapping) else { continue }
       do {
         guard try entry.mapping.request.matches(request, context) else { continue }
@@ -144,7 +182,7 @@ package struct StubStore: Sendable {
     let request = StubRequest(
       method: method, target: target, headers: [:], body: [], scheme: "", host: "", port: 0, upstream: nil)
     let context = MatchContext(now: .distantPast, timeZone: .gmt)
-    for id in candidates(method: method, target: request.target) {
+    for id in candidates(method: method, target: target, \.all) {
       guard let mapping = entries[id]?.mapping else { continue }
       guard let isURLMatch = try? mapping.request.matchesURL(request, context) else { return nil }
       guard isURLMatch else { continue }
@@ -156,7 +194,7 @@ package struct StubStore: Sendable {
 
   /// Whether a stub may match a request with this method and target.
   package func mayAnswer(method: String, target: String) -> Bool {
-    !candidates(method: method, target: target).isEmpty
+    !candidates(method: method, target: target, \.all).isEmpty
   }
 
   /// Counts an answer of a stub, and moves its scenario on.
@@ -194,15 +232,17 @@ package struct StubStore: Sendable {
   }
 
   /// The ids of the stubs that may match, in the order of lookup.
-  private func candidates(method: String, target: String) -> [String] {
+  private func candidates(
+    method: String, target: String, _ select: (Bucket) -> [Bucket.List]
+  ) -> [String] {
     let path = target.prefix { $0 != "?" }
-    var lists: [[(rank: Rank, id: String)]] = []
+    var lists: [Bucket.List] = []
     for method in [method, nil] {
       for key in [
         Key.url(method: method, target), .path(method: method, String(path)),
         .segment(method: method, Self.firstSegment(path)), .anywhere(method: method),
       ] {
-        if let list = index[key] { lists.append(list) }
+        if let bucket = index[key] { lists += select(bucket).filter { !$0.isEmpty } }
       }
     }
     if lists.count < 2 { return lists.first?.map(\.id) ?? [] }

@@ -59,7 +59,7 @@ package indirect enum ValueMatcher: Sendable {
     case .contains(let text): return value.bytes.contains(Array(text.utf8))
     case .matches(let pattern): return try pattern.matches(value.bytes, context)
     case .equalToJSON(let equality):
-      guard let json = value.json, equality.mayMatch(value.fingerprint) else { return false }
+      guard let json = value.json else { return false }
       return try equality.matches(json)
     case .matchesJSONPath(let query, let matcher):
       guard let json = value.json else { return false }
@@ -174,7 +174,7 @@ package final class MatchedValue {
   }
 
   /// The fingerprint of the value as JSON; nil if it is not JSON, or has none.
-  fileprivate var fingerprint: JSONEquality.Fingerprint? {
+  var fingerprint: JSONEquality.Fingerprint? {
     if let knownFingerprint { return knownFingerprint }
     let fingerprint = json.flatMap { JSONEquality.Fingerprint($0) }
     knownFingerprint = .some(fingerprint)

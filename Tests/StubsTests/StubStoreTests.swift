@@ -60,6 +60,31 @@ struct StubStoreTests {
     }
   }
 
+  @Test("finds stubs for one URL by the JSON of the body, however it is written")
+  func bodies() throws {
+    func pattern(_ json: String, _ more: String = "") -> String {
+      #"{"url": "/a", "bodyPatterns": [{"equalToJson": \#(json)\#(more)}]}"#
+    }
+    var store = try StubStore(
+      stub(pattern(#"{"x": 1, "y": [2]}"#), name: "old"), stub(pattern(#"{"y": [2], "x": 1.0}"#), name: "same"),
+      stub(pattern(#"{"x": 2}"#), name: "other"),
+      stub(pattern(#"{"x": 1}"#, #", "ignoreExtraElements": true"#), name: "extra"),
+      stub(#"{"url": "/a", "bodyPatterns": [{"equalToJson": {"x": 3}}, {"contains": "z"}]}"#, name: "both"),
+      stub(#"{"url": "/a", "bodyPatterns": [{"contains": "plain"}]}"#, name: "text"))
+    for (body, expected) in [
+      (#"{"y":[2],"x":1}"#, "extra"), (#"{"x": 20e-1}"#, "other"), (#"{"x": 5, "x": 2}"#, "other"), ("plain", "text"),
+      (#"{"x": 3}"#, nil), (#"{"x": 3 } "#, nil), ("", nil), ("{", nil),
+    ] {
+      let answer = try store.answer(request("POST", "/a", [:], body))
+      #expect(answer == expected, "\(body)")
+    }
+    for (removed, expected) in [("extra", "same"), ("same", "old"), ("old", nil)] {
+      store.removeAll { $0.name == removed }
+      let answer = try store.answer(request("POST", "/a", [:], #"{"y":[2],"x":1}"#))
+      #expect(answer == expected, "without \(removed)")
+    }
+  }
+
   @Test("finds stubs by URL, path, path template and pattern, whatever the index makes of them")
   func index() throws {
     for (pattern, targets, others) in [
