@@ -84,7 +84,8 @@ let package = Package(
       name: "CassetteChecks",
       dependencies: ["Basics", "Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
     .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
-    .target(name: "Stubs", dependencies: ["Basics", "Cassettes", "HTTPMessages", "CLibXML2"]),
+    .target(
+      name: "Stubs", dependencies: ["Basics", "Cassettes", "EnvironmentConfiguration", "HTTPMessages", "CLibXML2"]),
     .target(name: "PortLeases", dependencies: ["Basics", "HTTPMessages"]),
     .target(
       name: "ChildProcesses",

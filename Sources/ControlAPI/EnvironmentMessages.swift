@@ -77,6 +77,8 @@ package struct EnvironmentPatch: Codable, Sendable {
   package var values: [String: JSON]?
   package var clock: EnvironmentConfiguration.Clock?
   package var mode: String?
+  /// Replaces all faults.
+  package var faults: [JSON]?
   /// How long apps may take to apply the change, in seconds; nil for 30.
   package var timeoutSeconds: Double?
 
@@ -126,7 +128,7 @@ package struct JournalPage: Codable, Sendable {
     package var number: Int
     /// RFC 3339.
     package var time: String
-    /// `replayed`, `recorded`, `forwarded`, `mocked`, `unmatched`, `failed` or `note`.
+    /// `replayed`, `recorded`, `forwarded`, `mocked`, `unmatched`, `failed`, `left`, `faulted` or `note`.
     package var kind: String
     package var method: String
     package var url: String

@@ -39,8 +39,21 @@ package struct Report: Codable, Sendable {
     package var failed = 0
     /// Requests that the app cancelled, during its upload or before it had the complete response; nil for none.
     package var left: Int?
+    /// Requests that faults of the environment answered or broke; nil for none.
+    package var faulted: Int?
 
     package init() {}
+  }
+
+  /// A fault of the environment, and how many requests it has affected.
+  package struct Fault: Codable, Sendable {
+    package var fault: String
+    package var requests: Int
+
+    package init(fault: String, requests: Int) {
+      self.fault = fault
+      self.requests = requests
+    }
   }
 
   /// A recorded interaction that is similar to a request.
@@ -276,6 +289,8 @@ package struct Report: Codable, Sendable {
   package var unechoed: [String]?
   /// The stubs that answered no request; nil for none.
   package var unusedStubs: [String]?
+  /// The environment's faults; nil for none.
+  package var faults: [Fault]?
   /// Where something was redacted in the recording, such as `request header Authorization` and
   /// `response body: access_token`, without values; nil for nowhere.
   package var redacted: [String]?
@@ -292,7 +307,7 @@ package struct Report: Codable, Sendable {
     unmatched: [Unmatched], unused: [Unused], upstreamFailures: [FailedRequest]? = nil,
     brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
     durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
-    unusedStubs: [String]? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
+    unusedStubs: [String]? = nil, faults: [Fault]? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
     ok: Bool
   ) {
     self.environment = environment
@@ -314,6 +329,7 @@ package struct Report: Codable, Sendable {
     self.keptAsSent = keptAsSent
     self.unechoed = unechoed
     self.unusedStubs = unusedStubs
+    self.faults = faults
     self.redacted = redacted
     self.recording = recording
     self.advice = advice

@@ -120,6 +120,13 @@ package struct ReportText {
     rest(of: report.unused.count, "unused interactions", &lines)
     for stub in (report.unusedStubs ?? []).prefix(Self.listed) { lines.append(Line("unused: \(stub)", .doubtful)) }
     rest(of: report.unusedStubs?.count ?? 0, "unused stubs", &lines)
+    for fault in (report.faults ?? []).prefix(Self.listed) {
+      let text = "fault \(fault.fault): "
+      lines.append(
+        fault.requests == 0
+          ? Line(text + "no request", .doubtful) : Line(text + counted(fault.requests, "request")))
+    }
+    rest(of: report.faults?.count ?? 0, "faults", &lines)
     for missing in report.strings.missing.prefix(Self.listed) {
       lines.append(
         Line("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)
@@ -183,7 +190,7 @@ package struct ReportText {
     let counts = [
       ("replayed", requests.replayed), ("recorded", requests.recorded), ("forwarded", requests.forwarded),
       ("mocked", requests.mocked), ("unmatched", requests.unmatched), ("failed upstream", upstream),
-      ("failed", requests.failed - upstream), ("cancelled by the app", requests.left ?? 0),
+      ("failed", requests.failed - upstream), ("cancelled by the app", requests.left ?? 0), ("faulted", requests.faulted ?? 0),
     ]
     for (what, count) in counts where count > 0 { parts.append("\(count) \(what)") }
     var text = ": \(counted(requests.total, "request"))"

@@ -88,6 +88,7 @@ extension EnvironmentConfiguration {
     for (index, host) in allowedHosts.enumerated() {
       if let problem = Self.problem(withHost: host) { throw CodedError(.broken, "allowedHosts[\(index)]: \(problem)") }
     }
+    _ = try Self.faults(faults)
     try checkCredentials()
     for (index, name) in ports.enumerated() {
       let variable = "DIORAMA_PORT_" + Self.variableName(name)
@@ -100,6 +101,17 @@ extension EnvironmentConfiguration {
               : "'\(other)' and '\(name)' would share \(variable); rename one"))
       }
     }
+  }
+
+  /// Reads faults.
+  ///
+  /// - Parameter faults: objects and texts, as in ``faults``.
+  /// - Returns: the faults.
+  /// - Throws: a `CodedError` for the first one that is not valid.
+  package static func faults(_ faults: [JSON]) throws(CodedError) -> [FaultSettings] {
+    var read: [FaultSettings] = []
+    for (index, fault) in faults.enumerated() { read.append(try FaultSettings(fault, at: "faults[\(index)]")) }
+    return read
   }
 
   private static func check(variable: String, _ place: String) throws(CodedError) {

@@ -100,6 +100,17 @@ extension EnvironmentConfiguration {
         "--collections", "FILE",
         help: "Serve the collections in FILE, whose items the app can list, create, update and delete.")),
     .optional(
+      "faults", faults, "Faults of the network and of backends: objects, or texts such as reset,path=/orders,nth=1.",
+      .init(
+        "--fault", "FAULT", .element,
+        help: """
+          A fault of the network or of a backend; repeatable. FAULT is JSON, or items separated by commas:
+          timeout, reset, empty, garbage, malformedChunk, cut
+          status=503, retryAfterSeconds=5, delayMilliseconds=800, bytesPerSecond=10000
+          for upstream=NAME, method=POST, path=/orders/{id}
+          limited by nth=2, every=3, probability=0.2, limit=1
+          """)),
+    .optional(
       "toggles", named, "Feature toggles of the app: JSON values.",
       .init("--toggle", "NAME=VALUE", .entry, help: "A feature toggle: JSON, or a bare word.")),
     .optional(
@@ -187,6 +198,10 @@ extension EnvironmentConfiguration {
     if let problem = modeRule.problem(with: mode) { throw CodedError(.usage, "DIORAMA_MODE: \(problem)") }
     return mode
   }
+
+  /// Also what a `PATCH` changes.
+  package static let faults = Schema.array(
+    of: .shorthand(TextRule(.any, count: 1...65_536), FaultSettings.schema), atMost: 1000)
 
   private static let upstream = ObjectRule(
     members: [

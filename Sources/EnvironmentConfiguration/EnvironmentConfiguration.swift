@@ -19,6 +19,8 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   package var stubs: String?
   package var stubTemplates: Bool?
   package var collections: String?
+  /// Objects, or texts in the short form of ``FaultSettings``.
+  @Omittable package var faults: [JSON] = []
   @Omittable package var upstreams: [String: Upstream] = [:]
   package var clock: Clock?
   package var seed: String?
@@ -217,6 +219,8 @@ extension EnvironmentConfiguration {
     all.stubs = stubs ?? general.stubs
     all.stubTemplates = stubTemplates ?? general.stubTemplates
     all.collections = collections ?? general.collections
+    // More special faults come first.
+    all.faults += general.faults
     all.upstreams = general.upstreams.merging(upstreams) { old, new in
       Upstream(
         url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,

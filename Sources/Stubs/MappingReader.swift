@@ -94,7 +94,8 @@ package enum MappingReader {
   /// The pattern of a mapping's `request`, or of a request to the admin API that counts or finds requests.
   package static func pattern(_ json: JSON) throws(CodedError) -> RequestPattern { try pattern(Members(json)) }
 
-  private static func pattern(_ members: Members) throws(CodedError) -> RequestPattern {
+  /// The pattern in an object that is being read.
+  package static func pattern(_ members: Members) throws(CodedError) -> RequestPattern {
     var pattern = RequestPattern()
     pattern.url = try url(members)
     let method = try members.string("method")

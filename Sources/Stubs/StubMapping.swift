@@ -117,3 +117,20 @@ package struct Webhook: Sendable {
   package var distribution: StubResponse.DelayDistribution?
   package var parameters: JSON = .object([JSON.Member]())
 }
+
+extension StubResponse.DelayDistribution {
+  /// A delay in milliseconds.
+  ///
+  /// - Parameter fraction: draws a number from 0 to 1, without 1, uniformly distributed.
+  package func sample(_ fraction: () -> Double) -> Double {
+    switch self {
+    case .fixed(let delay): return delay
+    case .uniform(let lower, let upper): return lower + fraction() * (upper - lower)
+    case .lognormal(let median, let sigma, let most):
+      // The Box–Muller transform makes a normal distribution from two uniform ones.
+      let radius = (-2 * log(1 - fraction())).squareRoot()
+      let value = median * exp(sigma * radius * cos(2 * .pi * fraction()))
+      return min(value, most ?? 86_400_000)
+    }
+  }
+}

@@ -49,6 +49,25 @@ struct StubbingTests {
     #expect(seen == ["500  ", "200 one ", "200 two yes", "200 two yes"])
   }
 
+  @Test("share the network with faults, which a test can change")
+  func faults() async throws {
+    let environment = try TestEnvironment.current
+    try await environment.stub(.get("/profile")) { .text("Ann") }
+    try await environment.faults.set(.status(429, retryAfter: .seconds(5)).on(.get("/profile")).nth(2).named("limit"))
+    var seen: [String] = []
+    for _ in 0..<3 {
+      let answer = try await send("GET", "/profile", in: environment)
+      seen.append("\(answer.status) \(answer.headers["Retry-After"] ?? "")")
+    }
+    #expect(seen == ["200 ", "429 5", "200 "])
+    try await environment.verify(.get("/profile"), count: 3)
+    try await environment.faults.set(.cut(afterBytes: 1), .bandwidth(bytesPerSecond: 100), .delay(.milliseconds(1)))
+    await #expect(throws: RawClient.Failure.self) { try await send("GET", "/profile", in: environment) }
+    await #expect(throws: DioramaTestingError.self) { try await environment.faults.set(.status(99)) }
+    try await environment.faults.removeAll()
+    #expect(try await send("GET", "/profile", in: environment).text == "Ann")
+  }
+
   @Test("replace earlier ones, can be removed, and break connections")
   func changed() async throws {
     let environment = try TestEnvironment.current

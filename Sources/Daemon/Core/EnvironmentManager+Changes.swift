@@ -21,9 +21,12 @@ extension EnvironmentManager {
     let clock = try patch.clock.map { settings throws(DaemonError) in try Environment.ClockPatch(settings) }
     let mode = try patch.mode.map { name throws(DaemonError) in try Mode(patching: name) }
     return try await changing { () async throws(CodedError) in
+      let faults = try patch.faults.map { faults throws(CodedError) in
+        try CodedError.translating(to: .usage, try EnvironmentConfiguration.faults(faults))
+      }
       let revision = try await environment.update(
         toggles: Self.merging(patch.toggles), values: Self.merging(patch.values), clock: clock, mode: mode,
-        timeout: timeout)
+        faults: faults, timeout: timeout)
       return Revision(revision: revision)
     }
   }

@@ -47,7 +47,13 @@ enum EnvironmentUpdate {
       patch.mode = mode
     }
     patch.clock = try settings.clock()
-    guard patch.toggles != nil || patch.values != nil || patch.mode != nil || patch.clock != nil else { return nil }
+    if options.has("--fault") {
+      let faults = options.all("--fault")
+      patch.faults = faults == ["none"] ? [] : faults.map(JSON.string)
+      try settings.check(.array(patch.faults ?? []), EnvironmentConfiguration.faults, "--fault")
+    }
+    guard patch.toggles != nil || patch.values != nil || patch.mode != nil || patch.clock != nil || patch.faults != nil
+    else { return nil }
     patch.timeoutSeconds = try options.seconds("--timeout", upTo: 1e6, command: name)
     return patch
   }
@@ -84,6 +90,7 @@ enum EnvironmentUpdate {
     .init("--start", "INSTANT", "change the clock's time at once"),
     .init("--time-zone", "ID", "change the time zone"),
     .init("--locale", "ID", "change the locale"),
+    .init("--fault", "FAULT", "replace the faults, as in diorama run; repeatable; none removes them"),
     .init("--advance", "SECONDS", "advance the clock, waking sleepers that are due"),
     .init("--set", "INSTANT", "move the clock to a time"),
     .init("--sleepers", "N", "with --advance or --set: first wait for N sleepers"),
@@ -92,13 +99,14 @@ enum EnvironmentUpdate {
   ]
 
   static let command = Command(
-    name, "change toggles, values, mode or clock, or move the clock", usage: ["env update [ID] [option …]"],
+    name, "change toggles, values, mode, clock or faults, or move the clock", usage: ["env update [ID] [option …]"],
     about: """
       Changes a running environment, or moves its clock. Returns once every app has
       applied the change.
       """, options: table,
     notes: """
         diorama env update --toggle new-calendar=true
+        diorama env update --fault status=503,path=/orders,nth=1
         diorama env update --advance 900 --sleepers 1
       """, operands: .words, run: run)
 }

@@ -106,6 +106,7 @@ struct DaemonBackend: EnvironmentBackend {
     if !change.toggles.isEmpty { patch.toggles = change.toggles.mapValues { $0 ?? .null } }
     if !change.values.isEmpty { patch.values = change.values.mapValues { $0 ?? .null } }
     patch.mode = change.mode?.rawValue
+    patch.faults = change.faults
     if let clock = change.clock {
       patch.clock = EnvironmentConfiguration.Clock(
         kind: clock.kind?.rawValue, start: clock.start.map { RFC3339.format($0, exactly: true) }, rate: clock.rate,

@@ -100,7 +100,10 @@ import EnvironmentConfiguration
       }
       try await environment.update(
         toggles: change.toggles, values: change.values, clock: clock,
-        mode: change.mode.flatMap { Mode(rawValue: $0.rawValue) }, timeout: timeout)
+        mode: change.mode.flatMap { Mode(rawValue: $0.rawValue) },
+        faults: try change.faults.map { faults throws(CodedError) in
+          try CodedError.translating(to: .usage, try EnvironmentConfiguration.faults(faults))
+        }, timeout: timeout)
     }
 
     func admin(_ method: String, _ path: String, _ body: [UInt8]) async -> (status: Int, body: [UInt8]) {

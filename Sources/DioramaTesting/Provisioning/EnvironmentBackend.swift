@@ -69,6 +69,8 @@ struct EnvironmentChange: Sendable {
   var values: [String: JSON?] = [:]
   var clock: Clock?
   var mode: TestEnvironment.Mode?
+  /// Replaces all faults.
+  var faults: [JSON]?
 
   /// Changed settings of the clock; nil keeps the current one.
   struct Clock: Sendable {

@@ -118,6 +118,10 @@ extension TestEnvironment {
     let change = EnvironmentChange(
       toggles: try toggles.contractPatch("toggle"), values: try values.contractPatch("value"),
       clock: try clock?.patch(), mode: mode)
+    try await apply(change, timeout: timeout)
+  }
+
+  func apply(_ change: EnvironmentChange, timeout: Duration) async throws {
     do { try await backend.update(change, timeout: timeout) } catch {
       throw failure(error)
     }

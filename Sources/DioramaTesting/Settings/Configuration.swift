@@ -35,6 +35,7 @@ extension TestEnvironment {
     ///   - stubTemplates: whether all texts of stubs' responses are templates.
     ///   - collections: a JSON file of collections, which answer after stubs. A relative path starts at the folder of the
     ///     test's file.
+    ///   - faults: faults of the network and of backends.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.
@@ -62,7 +63,7 @@ extension TestEnvironment {
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
       stubs: String? = nil, stubTemplates: Bool? = nil,
-      collections: String? = nil, toggles: [String: Value] = [:], values: [String: Value] = [:],
+      collections: String? = nil, faults: [Fault] = [], toggles: [String: Value] = [:], values: [String: Value] = [:],
       defaults: [String: Value] = [:],
       credentials: [Credential] = [], credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil,
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
@@ -77,6 +78,9 @@ extension TestEnvironment {
       settings.stubs = stubs
       settings.stubTemplates = stubTemplates
       settings.collections = collections
+      do { settings.faults = try faults.map { fault throws(DioramaTestingError) in try fault.json() } } catch {
+        failure = error
+      }
       settings.toggles = json(toggles, "toggle")
       settings.values = json(values, "value")
       settings.defaults = json(defaults, "user default")

@@ -1,4 +1,5 @@
 package import Basics
+package import EnvironmentConfiguration
 package import Foundation
 import HTTPMessages
 package import LaunchContract
@@ -97,13 +98,14 @@ extension Environment {
     return try await perform(.move(move, afterSleepers: afterSleepers ?? 0), timeout: timeout)
   }
 
-  /// Changes toggles, values, clock and mode while apps run, all in one step.
+  /// Changes toggles, values, clock, mode and faults while apps run, all in one step.
   ///
   /// - Parameters:
   ///   - toggles: a merge patch (RFC 7396): nil removes a toggle, and an object is merged into the old one.
   ///   - values: a merge patch.
   ///   - clock: changes of the clock's settings.
   ///   - mode: an environment provisioned in mode `extend` can change to `replay` and back.
+  ///   - faults: replaces all faults; nil leaves them as they are.
   ///   - timeout: the time limit.
   /// - Returns: the step's number, once every app that followed when it was made has applied it or is gone.
   /// - Throws: a ``CodedError``: `usage` for a change that is not valid, which has changed nothing; `unanswered`
@@ -112,11 +114,19 @@ extension Environment {
   @discardableResult
   package func update(
     toggles: [String: JSON?] = [:], values: [String: JSON?] = [:], clock: ClockPatch? = nil,
-    mode: Mode? = nil, timeout: Duration
+    mode: Mode? = nil, faults: [FaultSettings]? = nil, timeout: Duration
   ) async throws(CodedError) -> Int {
     try EnvironmentSpecification.check(toggles.compactMapValues { $0 }, "toggle")
     try EnvironmentSpecification.check(values.compactMapValues { $0 }, "value")
     let update = Update(toggles: toggles, values: values, clock: clock, mode: mode)
+    if let faults {
+      try setFaults(faults)
+      // Apps know nothing of faults, so that they have nothing to apply.
+      guard !update.isEmpty else {
+        try keepChanges(or: "the change was made but not stored; it is lost if the daemon is killed", changes.keep)
+        return live { live, _ in live.state.revision }
+      }
+    }
     return try await perform(.update(update), timeout: timeout).revision
   }
 

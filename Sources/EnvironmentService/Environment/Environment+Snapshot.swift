@@ -2,6 +2,7 @@ import Basics
 import Transforms
 import Cassettes
 import HTTPMessages
+import Stubs
 
 extension Environment {
   /// Everything that is needed to restore the environment after a restart.
@@ -11,8 +12,9 @@ extension Environment {
   package func versionedSnapshot() -> (snapshot: EnvironmentSnapshot, version: SnapshotVersion) {
     // Before the state, whose version tells what is in the snapshot: a later change has a later version.
     let stubs = stubs.progress
+    let faults = faults.state.withLock { $0 }
     let (progress, last, version) = state.withLock { state in
-      let traffic = state.traffic(replay)
+      let traffic = state.traffic(replay, faults.faults)
       return (
         EnvironmentSnapshot.Progress(
           live: state.live.state.snapshot, strings: state.ledger.progress, playback: traffic.playback,
@@ -20,8 +22,10 @@ extension Environment {
           unmatched: state.unmatched, failures: state.failures, keptAsSent: state.keptAsSent,
           unechoed: state.echoWarnings.lines, redacted: state.redacted, upstreamFailures: state.upstreamFailures,
           brokenOff: state.brokenOff, stubs: stubs.sources, scenarioStates: stubs.states,
-          collections: stubs.collections, stubUses: stubs.uses),
-        state.journal.last, state.version(stubs: stubs.changes)
+          collections: stubs.collections, stubUses: stubs.uses,
+          faults: faults.changes > 0 ? faults.faults.rules.map(\.settings) : nil, faultMatches: traffic.faultMatches,
+          faultUses: traffic.faultUses),
+        state.journal.last, state.version(stubs: stubs.changes + faults.changes)
       )
     }
     let snapshot = EnvironmentSnapshot(

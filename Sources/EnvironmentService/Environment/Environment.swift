@@ -9,6 +9,7 @@ import Dispatch
 import HTTPMessages
 import HTTPServer
 package import LaunchContract
+import Stubs
 
 /// The isolated environment of one test, with listening endpoints, an open cassette and a clock of its own.
 ///
@@ -47,6 +48,8 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   /// The stubs, the request log, and the files of responses.
   let stubs: StubServer
+  /// Makes requests slow or fail.
+  let faults: FaultInjector
   /// Sends the requests of stubs with `proxyBaseUrl`, and of webhooks.
   let stubClient: UpstreamClient
   /// Signs tokens in which values of requests were put; nil without keys.
@@ -136,6 +139,7 @@ package final class Environment: Sendable {
     var replay: Replay?
     var recorder: CassetteRecorder?
     var stubs: StubServer
+    var faults: FaultSet
     var state: State
     var createdAt = Date()
     /// Whether it restores the environment of a killed process.
@@ -174,6 +178,7 @@ package final class Environment: Sendable {
     replay = plan.replay
     recorder = plan.recorder
     stubs = plan.stubs
+    faults = FaultInjector(plan.faults, stubs: plan.stubs)
     // Invalid rules were an error when the environment was planned.
     tokenSigner = try? plan.specification.shift?.compiled().signer
     redactor = plan.state.redactor

@@ -1,5 +1,6 @@
 import ControlAPI
 package import Basics
+import EnvironmentConfiguration
 package import Cassettes
 package import Foundation
 package import LaunchContract
@@ -64,6 +65,11 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var collections: String?
     /// How often each key of the stubs' random values was used.
     var stubUses: [String: Int]?
+    /// The faults, if they were replaced while the environment was running.
+    var faults: [FaultSettings]?
+    /// How many requests each fault's conditions met, and how many it affected.
+    var faultMatches: [Int]?
+    var faultUses: [Int]?
   }
 
   /// The position in a cassette that is being replayed.

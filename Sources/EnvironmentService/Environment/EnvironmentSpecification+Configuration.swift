@@ -4,6 +4,7 @@ package import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
+import Stubs
 
 extension EnvironmentSpecification {
   /// Resolves a configuration.
@@ -28,6 +29,11 @@ extension EnvironmentSpecification {
     stubs = configuration.stubs
     collections = configuration.collections
     stubsAreTemplates = configuration.stubTemplates
+    if !configuration.faults.isEmpty {
+      let settings = try CodedError.translating(to: .usage, try EnvironmentConfiguration.faults(configuration.faults))
+      faults = settings
+      _ = try CodedError.translating(to: .usage, try FaultSet(settings))
+    }
     if name.isEmpty { name = cassette?.name ?? "environment" }
     seed = configuration.seed
     // JSON objects are unordered. Sorting by name gives each upstream the same port again after a restart.

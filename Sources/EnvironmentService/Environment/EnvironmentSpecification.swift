@@ -49,6 +49,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var stubs: String?
   /// The path of a file with collections; nil for none.
   package var collections: String?
+  /// The faults from the start; nil for none.
+  package var faults: [FaultSettings]?
   /// Whether all texts of stubs' responses are templates; nil for false.
   package var stubsAreTemplates: Bool?
   /// The backends, by name. If empty, replay uses those of the cassette.

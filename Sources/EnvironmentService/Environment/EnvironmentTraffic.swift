@@ -2,6 +2,7 @@ import Basics
 import Cassettes
 import Foundation
 import HTTPMessages
+import Stubs
 
 /// The small part of an ``EnvironmentSnapshot`` that changes with each request. It is stored with each batch of the
 /// journal; the rest is stored only when it changes.
@@ -9,6 +10,8 @@ package struct EnvironmentTraffic: Sendable, Codable {
   var playback: EnvironmentSnapshot.PlaybackPosition?
   var counts: [Int]
   var requests: Int
+  var faultMatches: [Int]?
+  var faultUses: [Int]?
 }
 
 /// The version of a snapshot without its ``EnvironmentTraffic``. If two versions are equal, that part has not changed.
@@ -26,13 +29,14 @@ package struct SnapshotVersion: Sendable, Equatable {
 extension Environment {
   /// The current traffic, and the version of the rest of the snapshot.
   package func traffic() -> (EnvironmentTraffic, SnapshotVersion) {
-    let changes = stubs.changeCount
-    return state.withLock { ($0.traffic(replay), $0.version(stubs: changes)) }
+    let faults = faults.state.withLock { $0 }
+    let changes = stubs.changeCount + faults.changes
+    return state.withLock { ($0.traffic(replay, faults.faults), $0.version(stubs: changes)) }
   }
 }
 
 extension Environment.State {
-  func traffic(_ replay: Replay?) -> EnvironmentTraffic {
+  func traffic(_ replay: Replay?, _ faults: FaultSet) -> EnvironmentTraffic {
     EnvironmentTraffic(
       playback: replay.flatMap { replay in
         playback.map {
@@ -40,7 +44,8 @@ extension Environment.State {
             recording: replay.header.recording, interactions: replay.interactions.count,
             positions: Data($0.positions))
         }
-      }, counts: journal.counts, requests: requests)
+      }, counts: journal.counts, requests: requests,
+      faultMatches: faults.rules.isEmpty ? nil : faults.matches, faultUses: faults.rules.isEmpty ? nil : faults.uses)
   }
 
   func version(stubs: Int) -> SnapshotVersion {
@@ -57,5 +62,7 @@ extension EnvironmentSnapshot {
     progress.playback = traffic.playback
     progress.counts = traffic.counts
     progress.requests = traffic.requests
+    progress.faultMatches = traffic.faultMatches
+    progress.faultUses = traffic.faultUses
   }
 }

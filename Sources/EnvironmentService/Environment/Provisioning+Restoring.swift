@@ -4,6 +4,7 @@ import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 import LaunchContract
+import Stubs
 
 extension Provisioning {
   /// Plans an environment that continues from a snapshot.
@@ -51,6 +52,8 @@ extension Provisioning {
       try stubs.restore(
         sources: progress.stubs, states: progress.scenarioStates ?? [:], collections: progress.collections,
         uses: progress.stubUses ?? [:])
+      var faults = try FaultSet(progress.faults ?? specification.faults ?? [])
+      faults.restore(matches: progress.faultMatches ?? [], uses: progress.faultUses ?? [])
       var replay: Replay?
       if let stored, let location = specification.cassette {
         let opened = try stored.replay(
@@ -71,7 +74,7 @@ extension Provisioning {
         id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,
         clock: snapshot.clock, seed: snapshot.seed, recordedAt: snapshot.recordedAt, notes: notes,
         upstreams: snapshot.upstreams, replay: replay, recorder: recorder,
-        stubs: stubs, state: state,
+        stubs: stubs, faults: faults, state: state,
         createdAt: RFC3339.parse(snapshot.createdAt) ?? Date(), isRestored: true)
     } catch {
       recorder?.release()

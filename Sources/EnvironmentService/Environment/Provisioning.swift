@@ -94,7 +94,8 @@ package enum Provisioning {
     return Environment.Plan(
       id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
-      recorder: recorder, stubs: try stubs(specification, mode: mode, seed: seed), state: state)
+      recorder: recorder, stubs: try stubs(specification, mode: mode, seed: seed),
+      faults: try FaultSet(specification.faults ?? []), state: state)
   }
 
   /// The seed in mode mock, if none is given.

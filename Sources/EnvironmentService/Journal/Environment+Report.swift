@@ -27,9 +27,11 @@ extension Environment {
     requests.failed = journal.count(.failed)
     let left = journal.count(.left)
     if left > 0 { requests.left = left }
+    let faulted = journal.count(.faulted)
+    if faulted > 0 { requests.faulted = faulted }
     requests.total =
       requests.replayed + requests.recorded + requests.forwarded + requests.mocked
-      + requests.unmatched + requests.failed + left - messages
+      + requests.unmatched + requests.failed + left + faulted - messages
     let unused = (mode == .replay ? playback?.unused ?? [] : []).map { index in
       let request = replay?.interactions[index].request
       return Report.Unused(method: request?.method ?? "", url: redactor.redactURL(request?.url ?? ""), index: index)
@@ -60,11 +62,17 @@ extension Environment {
       durationSeconds: (seconds * 1000).rounded() / 1000, failures: failures,
       keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent },
       unechoed: state.withLock { $0.echoWarnings.lines.isEmpty ? nil : $0.echoWarnings.lines },
-      unusedStubs: unusedStubs(),
+      unusedStubs: unusedStubs(), faults: faultUses(),
       redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil && $0.fix?.isRecordable ?? true }
         ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty)
+  }
+
+  private func faultUses() -> [Report.Fault]? {
+    let faults = faults.state.withLock { $0.faults }
+    guard !faults.rules.isEmpty else { return nil }
+    return zip(faults.rules, faults.uses).map { .init(fault: redactor.redact($0.label), requests: $1) }
   }
 
   private func unusedStubs() -> [String]? {

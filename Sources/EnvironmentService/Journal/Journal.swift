@@ -18,7 +18,7 @@ struct Journal: Sendable {
 
   /// The outcome of a request, or another event.
   enum Kind: UInt8, Sendable, CaseIterable {
-    case replayed, recorded, forwarded, mocked, unmatched, failed, note, left
+    case replayed, recorded, forwarded, mocked, unmatched, failed, note, left, faulted
 
     var name: String {
       switch self {
@@ -30,6 +30,7 @@ struct Journal: Sendable {
       case .failed: "failed"
       case .note: "note"
       case .left: "left"
+      case .faulted: "faulted"
       }
     }
   }

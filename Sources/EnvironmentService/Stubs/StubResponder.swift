@@ -17,12 +17,8 @@ struct StubResponder: Responder {
   func respond(to request: DescribedRequest) async throws -> Response? {
     let stubs = environment.stubs
     guard stubs.isActive, !request.isWebSocket else { return nil }
-    let origin = environment.upstreams[request.upstream].origin
-    let body: [UInt8] = if case .bytes(let bytes) = request.outgoing.body { bytes } else { [] }
     let stubRequest = StubRequest(
-      method: request.outgoing.method, target: request.outgoing.target, headers: request.outgoing.headers, body: body,
-      scheme: origin.scheme, host: origin.host, port: origin.port,
-      upstream: environment.upstreams[request.upstream].name)
+      request.outgoing, method: request.outgoing.method, to: environment.upstreams[request.upstream])
     return try await environment.stubResponse(to: stubRequest) { response in
       environment.translate(&response, upstream: request.upstream, form: request.form)
     }.response
@@ -112,7 +108,7 @@ extension Environment {
     if path == StubAdmin.path || path.hasPrefix(StubAdmin.path + "/") {
       return try await StubAdmin(environment: self).respond(to: request)
     }
-    guard stubs.isActive else { return nil }
+    guard stubs.isActive || faults.isActive else { return nil }
     switch route {
     case .undeclared, .refused: break
     case .control, .upstream: return nil
@@ -124,17 +120,25 @@ extension Environment {
     let stubRequest = StubRequest(
       method: request.method, target: request.target, headers: request.headers, body: body, scheme: "http", host: host,
       port: port ?? 80, upstream: nil)
-    state.withLock { $0.requests += 1 }
-    let (response, number) = try await stubResponse(to: stubRequest)
-    if let response { return response }
-    // Without stubs the first segment of the path was probably meant to name an upstream.
-    guard mode == .mock, stubs.isInUse else {
+    do {
+      state.withLock { $0.requests += 1 }
+      return try await withFaults(on: stubRequest) {
+        guard stubs.isActive else { throw NotStubbed() }
+        let (response, number) = try await stubResponse(to: stubRequest)
+        if let response { return response }
+        // Without stubs the first segment of the path was probably meant to name an upstream.
+        guard mode == .mock, stubs.isInUse else { throw NotStubbed() }
+        if let response = try staticFile(stubRequest, number) { return response }
+        throw stubMiss(stubRequest, number)
+      }
+    } catch is NotStubbed {
       state.withLock { $0.requests -= 1 }
       return nil
     }
-    if let response = try staticFile(stubRequest, number) { return response }
-    throw stubMiss(stubRequest, number)
   }
+
+  /// A request that does not concern the mock backend.
+  private struct NotStubbed: Error {}
 
   /// A file of `__files` whose path a GET request names, or the `index.html` of a folder; nil if there is none.
   private func staticFile(_ request: StubRequest, _ number: Int) throws(Problem) -> Response? {
@@ -205,6 +209,14 @@ extension Environment {
 }
 
 extension StubRequest {
+  /// A request to an upstream. A body that has not been read is left out.
+  convenience init(_ request: Request, method: String, to upstream: AddressMap.Upstream) {
+    let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
+    self.init(
+      method: method, target: request.target, headers: request.headers, body: body, scheme: upstream.origin.scheme,
+      host: upstream.origin.host, port: upstream.origin.port, upstream: upstream.name)
+  }
+
   /// The absolute URL.
   var url: String { Origin(scheme: scheme, host: host, port: port).description + target }
 
@@ -258,7 +270,7 @@ struct StubAnswer {
     let settings = stubs.state.withLock { $0.settings }
     var template = mapping.response
     var delay = template.fixedDelay ?? settings.fixedDelay ?? 0
-    delay += (template.distribution ?? settings.distribution)?.sample(random) ?? 0
+    delay += (template.distribution ?? settings.distribution)?.sample(random.fraction) ?? 0
     if delay > 0 { try await environment.sleep(milliseconds: delay) }
     let context = TemplateContext(
       request, url: mapping.request.url, parameters: template.parameters, environment.matchContext
@@ -379,7 +391,7 @@ struct StubAnswer {
   /// Sends the stub's webhooks after their delay, as long as the environment runs. A failure is noted in the journal.
   private func sendWebhooks(_ random: StubBytes) {
     for webhook in mapping.webhooks {
-      let delay = (webhook.fixedDelay ?? 0) + (webhook.distribution?.sample(random) ?? 0)
+      let delay = (webhook.fixedDelay ?? 0) + (webhook.distribution?.sample(random.fraction) ?? 0)
       let environment = environment
       let label = mapping.label
       Task {
@@ -410,7 +422,7 @@ struct StubAnswer {
     }
   }
 
-  private static func broken(_ fault: StubResponse.Fault) -> Response {
+  static func broken(_ fault: StubResponse.Fault) -> Response {
     // WireMock's own.
     let garbage = Array("lskdu018973t09sylgasjkfg1][]'./.sdlv".utf8)
     var response = Response(status: 500)
@@ -431,20 +443,5 @@ extension Environment {
   func sleep(milliseconds: Double) async throws {
     let clock = DioramaClock(state.withLock { $0.live.state.timeline })
     try await streams.wait { try await clock.sleep(for: .nanoseconds(Int64(milliseconds * 1_000_000))) }
-  }
-}
-
-extension StubResponse.DelayDistribution {
-  /// A delay in milliseconds.
-  func sample(_ random: StubBytes) -> Double {
-    switch self {
-    case .fixed(let delay): return delay
-    case .uniform(let lower, let upper): return lower + random.fraction() * (upper - lower)
-    case .lognormal(let median, let sigma, let most):
-      // The Box–Muller transform makes a normal distribution from two uniform ones.
-      let radius = (-2 * log(1 - random.fraction())).squareRoot()
-      let value = median * exp(sigma * radius * cos(2 * .pi * random.fraction()))
-      return min(value, most ?? 86_400_000)
-    }
   }
 }

@@ -277,10 +277,10 @@ final class StubServer: Sendable {
   /// A way to draw random values for one response.
   ///
   /// The values of a stub do not depend on requests to other stubs.
-  func randomBytes(for mapping: StubMapping) -> StubBytes {
-    let key = "stub \(mapping.id)"
-    return StubBytes(derivation, key: key, ordinal: next(key))
-  }
+  func randomBytes(for mapping: StubMapping) -> StubBytes { randomBytes("stub \(mapping.id)") }
+
+  /// A way to draw random values for one use of a key.
+  func randomBytes(_ key: String) -> StubBytes { StubBytes(derivation, key: key, ordinal: next(key)) }
 
   /// The fast path: the response of a stub that answers this method and target, whatever headers and body are.
   ///

@@ -109,7 +109,7 @@ final class Pipeline: Sendable {
     var outgoing = request
     outgoing.target = addresses.requestTarget(target, form: form)
     outgoing.headers = addresses.requestHeaders(request.headers, upstream: index, form: form)
-    if environment.stubs.mayAnswer(method: request.method, target: outgoing.target) {
+    if environment.stubs.mayAnswer(method: request.method, target: outgoing.target) || environment.faults.needsBody {
       outgoing.body = .bytes(try await request.body.collect(upTo: StubServer.bodyLimit))
     }
     outgoing.headers = environment.cookies(outgoing, upstream: index, form: form)
@@ -117,13 +117,20 @@ final class Pipeline: Sendable {
     let isWebSocket = WebSocketHandshake.isAsked(by: request)
     if isWebSocket { outgoing.method = RecordedRequest.webSocketMethod }
 
-    var described = DescribedRequest(
+    let described = DescribedRequest(
       received: request, outgoing: outgoing, upstream: index, form: form, number: number, isWebSocket: isWebSocket)
-    try await describe(&described)
+    return try await environment.withFaults(
+      on: StubRequest(outgoing, method: request.method, to: environment.upstreams[index])
+    ) { try await answer(described) }
+  }
+
+  private func answer(_ request: DescribedRequest) async throws -> Response {
+    var request = request
+    try await describe(&request)
     for responder in responders {
-      if let response = try await responder.respond(to: described) { return response }
+      if let response = try await responder.respond(to: request) { return response }
     }
-    throw await miss(described)
+    throw await miss(request)
   }
 
   /// Reads the body as far as necessary, and makes the request's match keys.
@@ -208,11 +215,7 @@ final class Pipeline: Sendable {
     }
     var nearestStubs: [Report.NearestStub]?
     if environment.mode == .mock {
-      let origin = upstream.origin
-      let sent: [UInt8] = if case .bytes(let bytes) = described.outgoing.body { bytes } else { [] }
-      let original = StubRequest(
-        method: described.outgoing.method, target: described.outgoing.target, headers: described.outgoing.headers,
-        body: sent, scheme: origin.scheme, host: origin.host, port: origin.port, upstream: upstream.name)
+      let original = StubRequest(described.outgoing, method: described.outgoing.method, to: upstream)
       nearestStubs = environment.stubs.nearest(
         to: original, environment.matchContext, shown: original.replacing(request))
     }

@@ -35,6 +35,7 @@ extension Schemas {
       .optional("toggles", settings), .optional("values", settings),
       .optional("clock", .reference("ClockSettings"), "Omitted settings stay unchanged."),
       .optional("mode", mode, "Only extend can change, to replay and back."),
+      .optional("faults", EnvironmentConfiguration.faults, "Replaces all faults."),
       .optional("timeoutSeconds", timeout, "How long apps may take to apply the change (default: 30)."),
     ])
 

@@ -97,7 +97,7 @@ extension Schemas {
     [
       .required("number", .integer(1...9_007_199_254_740_991), "Counts from 1 without gaps."),
       .required("time", .instant),
-      .required("kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "left", "note")),
+      .required("kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "left", "faulted", "note")),
       .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
       .optional("interaction", .count, "The index of the replayed interaction."),
       .optional("detail", .words),
@@ -115,7 +115,10 @@ extension Schemas {
         .record(
           ["total", "replayed", "recorded", "forwarded", "mocked", "unmatched", "failed"]
             .map { ObjectRule.Member.required($0, .count) }
-            + [ObjectRule.Member.optional("left", .count, "Requests that the app cancelled.")])
+            + [
+              ObjectRule.Member.optional("left", .count, "Requests that the app cancelled."),
+              .optional("faulted", .count, "Requests that faults of the environment answered or broke."),
+            ])
       ),
       .required("unmatched", .list(of: unmatched)),
       .required(
@@ -146,6 +149,9 @@ extension Schemas {
         "unechoed", .list(of: .words),
         "Values of requests that a rule ignores, while an answer contains them as they were recorded."),
       .optional("unusedStubs", .list(of: .words), "The stubs that answered no request."),
+      .optional(
+        "faults", .list(of: .record([.required("fault", .words), .required("requests", .count)])),
+        "The environment's faults, and how many requests each has affected."),
       .optional("redacted", .list(of: .words), "Where something was redacted in the recording, without values."),
       .optional(
         "recording",

@@ -1,0 +1,169 @@
+package import Basics
+package import EnvironmentConfiguration
+import Foundation
+
+/// The faults of an environment, and how many requests each has met.
+///
+/// ```swift
+/// var faults = FaultSet(try settings.map { settings in try FaultSet.Rule(settings, at: "faults[0]") })
+/// let effect = try faults.effect(on: request, context, draw: draw)
+/// ```
+package struct FaultSet: Sendable {
+  /// A fault with its compiled conditions.
+  package struct Rule: Sendable {
+    package let settings: FaultSettings
+    /// What reports call it.
+    package let label: String
+    fileprivate let request: RequestPattern
+    fileprivate let path: PathTemplate?
+    fileprivate let distribution: StubResponse.DelayDistribution?
+
+    /// - Parameters:
+    ///   - settings: the fault.
+    ///   - place: its place, for errors.
+    /// - Throws: ``CodedError`` for conditions that are not valid, or members that contradict each other.
+    package init(_ settings: FaultSettings, at place: String) throws(CodedError) {
+      self.settings = settings
+      label = settings.name ?? settings.summary
+      func reading<Value>(
+        _ json: JSON?, _ name: String, _ read: (Members) throws(CodedError) -> Value
+      ) throws(CodedError) -> Value? {
+        guard let json else { return nil }
+        return try read(try Members(json, at: "\(place).\(name)"))
+      }
+      request =
+        try reading(settings.request, "request") { members throws(CodedError) in
+          try MappingReader.pattern(members)
+        } ?? RequestPattern()
+      distribution = try reading(settings.delayDistribution, "delayDistribution") { members throws(CodedError) in
+        let distribution = try MappingReader.distribution(fields: members)
+        try members.end()
+        return distribution
+      }
+      do { path = try settings.path.map { text throws(CodedError) in try PathTemplate(text) } } catch {
+        throw CodedError(.broken, error.problem, at: "\(place).path")
+      }
+      if let problem = settings.contradiction { throw CodedError(.broken, problem, at: place) }
+    }
+
+    /// Whether it depends on the request's body.
+    package var needsBody: Bool { !request.body.isEmpty || !request.form.isEmpty || !request.parts.isEmpty }
+
+    fileprivate func matches(_ other: StubRequest, _ context: MatchContext) throws(CodedError) -> Bool {
+      if let upstream = settings.upstream, upstream != other.upstream { return false }
+      if let method = settings.method, method != other.method { return false }
+      if let path, path.values(in: other.path) == nil { return false }
+      return try request.matches(other, context)
+    }
+  }
+
+  /// What happens to one request.
+  package struct Effect: Sendable {
+    /// The labels of the faults.
+    package var labels: [String] = []
+    /// In milliseconds; added up.
+    package var delay = 0.0
+    /// The smallest of all.
+    package var bytesPerSecond: Int?
+    /// The fault that decides how the request is answered: the first with a kind or a status.
+    package var outcome: FaultSettings?
+  }
+
+  package let rules: [Rule]
+  /// How many requests have met each rule's conditions.
+  package private(set) var matches: [Int]
+  /// How many requests each rule has affected.
+  package private(set) var uses: [Int]
+
+  package init(_ rules: [Rule] = []) {
+    self.rules = rules
+    matches = Array(repeating: 0, count: rules.count)
+    uses = matches
+  }
+
+  /// Continues with counts that were stored; they are ignored if they belong to other rules.
+  package mutating func restore(matches: [Int], uses: [Int]) {
+    guard matches.count == rules.count, uses.count == rules.count else { return }
+    (self.matches, self.uses) = (matches, uses)
+  }
+
+  package var needsBody: Bool { rules.contains(where: \.needsBody) }
+
+  /// Counts a request, and tells what happens to it.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - context: the time.
+  ///   - draw: a random number from 0 to 1, without 1, for a rule's label and a request.
+  /// - Returns: nil if nothing happens.
+  /// - Throws: ``CodedError`` if a condition exceeds its limits.
+  package mutating func effect(
+    on request: StubRequest, _ context: MatchContext, draw: (String) -> Double
+  ) throws(CodedError) -> Effect? {
+    var effect = Effect()
+    for (index, rule) in rules.enumerated() {
+      let settings = rule.settings
+      do { guard try rule.matches(request, context) else { continue } } catch {
+        throw CodedError(error.kind, error.message, at: "fault '\(rule.label)'")
+      }
+      matches[index] += 1
+      if let limit = settings.limit, uses[index] >= limit { continue }
+      if let nth = settings.nth, !nth.contains(matches[index]) { continue }
+      if let every = settings.every, matches[index] % every != 0 { continue }
+      let key = "fault \(rule.label) \(request.method) \(request.target)"
+      if let probability = settings.probability, draw(key) >= probability { continue }
+      let isDecided = effect.outcome != nil
+      // Of several outcomes the first counts, and the others are not used up.
+      if settings.fault != nil || settings.status != nil {
+        if isDecided { continue }
+        effect.outcome = settings
+      }
+      uses[index] += 1
+      effect.labels.append(rule.label)
+      effect.delay += settings.delayMilliseconds ?? 0
+      effect.delay += rule.distribution?.sample { draw(key + " delay") } ?? 0
+      if let limit = settings.bytesPerSecond { effect.bytesPerSecond = min(limit, effect.bytesPerSecond ?? limit) }
+    }
+    return effect.labels.isEmpty ? nil : effect
+  }
+}
+
+extension FaultSettings {
+  /// What it does and to which requests, such as `status 503 for GET /orders`.
+  fileprivate var summary: String {
+    var effects: [String] = []
+    if let fault { effects.append(fault.rawValue) }
+    if let status { effects.append("status \(status)") }
+    if let delayMilliseconds { effects.append("delay of \(delayMilliseconds.plain) ms") }
+    if delayDistribution != nil { effects.append("random delay") }
+    if let bytesPerSecond { effects.append("\(bytesPerSecond) bytes/s") }
+    let place = request.flatMap { request in
+      ["url", "urlPath", "urlPathTemplate", "urlPattern", "urlPathPattern"].lazy.compactMap { request[$0]?.string }
+        .first
+    }
+    let conditions = [method ?? request?["method"]?.string, path ?? place].compactMap(\.self).joined(separator: " ")
+    return effects.joined(separator: ", ") + (conditions.isEmpty ? "" : " for \(conditions)")
+      + (upstream.map { " at \($0)" } ?? "")
+  }
+
+  /// Why the members do not go together; nil if they do.
+  fileprivate var contradiction: String? {
+    if fault == nil, status == nil, delayMilliseconds == nil, delayDistribution == nil, bytesPerSecond == nil {
+      return "it has no effect; give fault, status, delayMilliseconds, delayDistribution or bytesPerSecond"
+    }
+    if fault != nil, status != nil { return "give one of fault and status, not both" }
+    if afterBytes != nil, fault != .cut { return "afterBytes needs the fault cut" }
+    if status == nil, headers != nil || body != nil || retryAfterSeconds != nil {
+      return "headers, body and retryAfterSeconds need a status"
+    }
+    if [nth != nil, every != nil, probability != nil].count(where: \.self) > 1 {
+      return "give one of nth, every and probability; use several faults for more"
+    }
+    return nil
+  }
+}
+
+extension Double {
+  /// Without the fraction of a whole number.
+  fileprivate var plain: String { Int(exactly: self).map(String.init) ?? "\(self)" }
+}
