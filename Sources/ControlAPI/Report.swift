@@ -307,7 +307,8 @@ package struct Report: Codable, Sendable {
     unmatched: [Unmatched], unused: [Unused], upstreamFailures: [FailedRequest]? = nil,
     brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
     durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
-    unusedStubs: [String]? = nil, faults: [Fault]? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
+    unusedStubs: [String]? = nil, faults: [Fault]? = nil, redacted: [String]? = nil, recording: Recording? = nil,
+    advice: String? = nil,
     ok: Bool
   ) {
     self.environment = environment

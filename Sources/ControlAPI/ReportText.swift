@@ -190,7 +190,8 @@ package struct ReportText {
     let counts = [
       ("replayed", requests.replayed), ("recorded", requests.recorded), ("forwarded", requests.forwarded),
       ("mocked", requests.mocked), ("unmatched", requests.unmatched), ("failed upstream", upstream),
-      ("failed", requests.failed - upstream), ("cancelled by the app", requests.left ?? 0), ("faulted", requests.faulted ?? 0),
+      ("failed", requests.failed - upstream), ("cancelled by the app", requests.left ?? 0),
+      ("faulted", requests.faulted ?? 0),
     ]
     for (what, count) in counts where count > 0 { parts.append("\(count) \(what)") }
     var text = ": \(counted(requests.total, "request"))"

@@ -55,7 +55,8 @@ final class EndpointHandler: RequestHandler {
   }
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let way, !environment.stubs.isActive, !environment.faults.isActive, way.environment.endpointAccess.admitsAtOnce(request, at: way.port)
+    guard let way, !environment.stubs.isActive, !environment.faults.isActive,
+      way.environment.endpointAccess.admitsAtOnce(request, at: way.port)
     else { return nil }
     return PlainPassage.begin(request, way, answer)
   }

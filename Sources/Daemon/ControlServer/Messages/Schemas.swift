@@ -97,7 +97,8 @@ extension Schemas {
     [
       .required("number", .integer(1...9_007_199_254_740_991), "Counts from 1 without gaps."),
       .required("time", .instant),
-      .required("kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "left", "faulted", "note")),
+      .required(
+        "kind", .word("replayed", "recorded", "forwarded", "mocked", "unmatched", "failed", "left", "faulted", "note")),
       .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
       .optional("interaction", .count, "The index of the replayed interaction."),
       .optional("detail", .words),
