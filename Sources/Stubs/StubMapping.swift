@@ -122,6 +122,7 @@ extension StubResponse.DelayDistribution {
   /// A delay in milliseconds.
   ///
   /// - Parameter fraction: draws a number from 0 to 1, without 1, uniformly distributed.
+  /// - Returns: the delay.
   package func sample(_ fraction: () -> Double) -> Double {
     switch self {
     case .fixed(let delay): return delay

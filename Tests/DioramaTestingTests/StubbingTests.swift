@@ -49,6 +49,16 @@ struct StubbingTests {
     #expect(seen == ["500  ", "200 one ", "200 two yes", "200 two yes"])
   }
 
+  @Test("are needed to verify requests, because others are not kept")
+  func unlogged() async throws {
+    let environment = try await TestEnvironment.provision(
+      mode: .proxy, upstreams: ["api": "https://api.example.com"], policies: .init(allowNoRequests: true))
+    let error = await #expect(throws: DioramaTestingError.self) { try await environment.verify(.get("/a"), count: 0) }
+    #expect(error?.description.contains("keeps no requests") == true, "\(error.map { "\($0)" } ?? "")")
+    await #expect(throws: DioramaTestingError.self) { try await environment.requests(matching: .get("/a")) }
+    await environment.end()
+  }
+
   @Test("share the network with faults, which a test can change")
   func faults() async throws {
     let environment = try TestEnvironment.current

@@ -14,7 +14,7 @@ enum EnvironmentCommand {
       """,
     subcommands: [
       EnvironmentCreate.command, EnvironmentTable.command, EnvironmentShow.command, EnvironmentUpdate.command,
-      EnvironmentReport.show, EnvironmentReport.end,
+      EnvironmentRequests.command, EnvironmentReport.show, EnvironmentReport.end,
     ])
 
   /// The environment to use: an argument, or `DIORAMA_ENVIRONMENT`.

@@ -120,27 +120,10 @@ struct DaemonBackend: EnvironmentBackend {
   func admin(
     _ method: String, _ path: String, _ body: [UInt8]
   ) async throws(CodedError) -> (status: Int, body: [UInt8]) {
-    guard let url = seen.withLock({ $0.document.control?.url }).flatMap(URL.init(string:)), let host = url.host,
-      let port = url.port.flatMap(UInt16.init(exactly:))
+    guard let port = seen.withLock({ $0.document.control?.url }).flatMap(URL.init(string:))?.port,
+      let main = UInt16(exactly: port)
     else { throw CodedError(.inputOutput, "the environment has no control URL") }
-    var address = in_addr()
-    guard inet_pton(AF_INET, host, &address) == 1 else {
-      throw CodedError(.inputOutput, "'\(host)' in the environment's control URL is not an IPv4 address")
-    }
-    let head =
-      "\(method) /__admin\(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nContent-Type: application/json\r\n"
-      + "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
-    let deadline = ContinuousClock.now + .seconds(60)
-    let request = Array(head.utf8) + body
-    let result = await Task.detached { [address] in
-      Result { () throws(CodedError) in
-        let socket = try LocalSocket(to: .loopback(address, port: port), by: deadline)
-        try socket.send(request, by: deadline)
-        return try socket.receiveResponse(by: deadline)
-      }
-    }.value
-    let response = try result.get()
-    return (response.status, response.body)
+    return try await AdminClient.call(method, path, body, port: main)
   }
 
   func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report {

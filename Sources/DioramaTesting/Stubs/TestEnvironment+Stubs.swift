@@ -102,6 +102,7 @@ extension TestEnvironment {
   /// - Throws: ``DioramaTestingError`` if the pattern is not valid or the environment cannot be reached.
   public func requests(matching pattern: RequestPattern) async throws(DioramaTestingError) -> [ReceivedRequest] {
     let found = try await admin("POST", "/requests/find", try pattern.json())
+    try checkLog(found)
     return (found["requests"]?.array ?? []).map { request in
       let headers = (request["headers"]?.object ?? []).map { member in
         (member.key, member.value.array?.map(\.text).joined(separator: ", ") ?? member.value.text)
@@ -128,7 +129,9 @@ extension TestEnvironment {
     _ pattern: RequestPattern, count: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws(DioramaTestingError) {
     let request = try pattern.json()
-    let found = try await admin("POST", "/requests/count", request)["count"]?.int ?? 0
+    let answer = try await admin("POST", "/requests/count", request)
+    try checkLog(answer)
+    let found = answer["count"]?.int ?? 0
     guard count.map({ $0 != found }) ?? (found == 0) else { return }
     let expected = count.map { $0 == 1 ? "1 request" : "\($0) requests" } ?? "at least 1 request"
     var text = "expected \(expected) like \(Self.summary(of: request)), received \(found)"
@@ -142,6 +145,15 @@ extension TestEnvironment {
     }
     if !others.isEmpty { text += "; the nearest are:\n  " + others.joined(separator: "\n  ") }
     reporter.fail(text, at: sourceLocation)
+  }
+
+  /// - Throws: ``DioramaTestingError`` if the environment keeps no requests.
+  private func checkLog(_ answer: JSON) throws(DioramaTestingError) {
+    guard answer["requestJournalDisabled"] == .bool(true) else { return }
+    throw DioramaTestingError(
+      .usage,
+      "the environment keeps no requests, because it has no stubs or collections; add one before the app runs, or use "
+        + "mode mock")
   }
 
   private static func summary(_ members: [JSON.Member]) -> String {

@@ -283,7 +283,7 @@ struct StubAdmin {
   }
 
   private var log: ArraySlice<RequestLog.Entry> { stubs.state.withLock { $0.log.entries } }
-  private var isLogDisabled: Bool { stubs.state.withLock { $0.log.capacity == 0 } }
+  private var isLogDisabled: Bool { !stubs.isActive || stubs.state.withLock { $0.log.capacity == 0 } }
 
   private func remove(_ isRemoved: (RequestLog.Entry) -> Bool) -> [RequestLog.Entry] {
     stubs.state.withLock { $0.log.removeAll(where: isRemoved) }
