@@ -30,15 +30,18 @@ package enum AdminClient {
       + "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
     let deadline = ContinuousClock.now + patience
     let request = Array(head.utf8) + body
-    // Blocks a thread.
-    let result = await Task.detached {
-      Result { () throws(CodedError) in
-        let socket = try LocalSocket(
-          to: .loopback(in_addr(s_addr: INADDR_LOOPBACK.bigEndian), port: port), by: deadline)
-        try socket.send(request, by: deadline)
-        return try socket.receiveResponse(by: deadline)
+    // On a thread of its own: some answers come only when something has happened.
+    let result = await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(
+          returning: Result { () throws(CodedError) in
+            let socket = try LocalSocket(
+              to: .loopback(in_addr(s_addr: INADDR_LOOPBACK.bigEndian), port: port), by: deadline)
+            try socket.send(request, by: deadline)
+            return try socket.receiveResponse(by: deadline)
+          })
       }
-    }.value
+    }
     let response = try result.get()
     return (response.status, response.body)
   }

@@ -40,6 +40,11 @@ package struct WebSocketMessage: Sendable, Equatable {
     closeCode == nil ? "" : String(decoding: payload[2...], as: UTF8.self)
   }
 
+  /// Whether a close can have a code: some are reserved (RFC 6455, 7.4).
+  package static func isSendable(closeCode code: Int) -> Bool {
+    1000...1003 ~= code || 1007...1014 ~= code || 3000...4999 ~= code
+  }
+
   /// Encodes the message as one frame.
   ///
   /// - Parameter mask: a client's masking key, different for each frame; nil for a server's frame.
@@ -205,7 +210,7 @@ package struct WebSocketReader: Sendable {
   private func check(close message: WebSocketMessage) throws {
     guard message.payload.count != 1 else { throw Failure(code: 1002, reason: "an incomplete close code") }
     guard let code = message.closeCode else { return }
-    guard 1000...1003 ~= code || 1007...1014 ~= code || 3000...4999 ~= code else {
+    guard WebSocketMessage.isSendable(closeCode: Int(code)) else {
       throw Failure(code: 1002, reason: "the reserved close code \(code)")
     }
     guard String(validating: message.payload[2...], as: UTF8.self) != nil else {

@@ -399,7 +399,16 @@ package enum MappingReader {
       throw members.error("transformers", "'\(other)' is not known here; only response-template is")
     }
     response.parameters = try members.object("transformerParameters")?.json ?? response.parameters
-    if isTemplate || members["transformers"] != nil {
+    let isTemplate = isTemplate || members["transformers"] != nil
+    if let elements = try members.array("events") {
+      try checkAlone("events", members, response.status)
+      response.events = try EventScript(elements, isTemplate: isTemplate)
+    }
+    if let object = try members.object("webSocket") {
+      try checkAlone("webSocket", members, response.status)
+      response.webSocket = try WebSocketScript(object, isTemplate: isTemplate)
+    }
+    if isTemplate {
       var templates = try StubTemplates(response, text: text, at: members.place)
       templates.readsFiles = response.parameters["disableBodyFileTemplating"] != .bool(true)
       response.templates = templates
@@ -407,6 +416,19 @@ package enum MappingReader {
     for ignored in ["fromConfiguredStub"] { _ = members[ignored] }
     try members.end()
     return response
+  }
+
+  /// Checks that a response with an event stream or a WebSocket has no other content.
+  private static func checkAlone(_ name: String, _ members: Members, _ status: Int) throws(CodedError) {
+    let others = [
+      "body", "jsonBody", "base64Body", "bodyFileName", "chunkedDribbleDelay", "fault", "proxyBaseUrl", "statusMessage",
+      "events", "webSocket",
+    ]
+    if let other = others.first(where: { $0 != name && members[$0] != nil }) {
+      throw members.error(other, "'\(name)' is given, too; keep one of them")
+    }
+    // Mappings get it when they are listed.
+    guard status == 200 else { throw members.error("status", "'\(name)' has a status of its own; leave this out") }
   }
 
   private static func alternatives(_ name: String, _ all: [StubResponse.Fault]) -> String {

@@ -345,6 +345,10 @@ package final class StubRequest {
 
   package private(set) lazy var path = String(target.prefix { $0 != "?" })
 
+  /// Whether it asks for a WebSocket.
+  package private(set) lazy var isHandshake = WebSocketHandshake.isAsked(
+    by: Request(method: method, target: target, headers: headers))
+
   /// The query's items in order, decoded.
   package private(set) lazy var query = Self.items(target.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst())
 

@@ -93,6 +93,10 @@ package struct StubResponse: Sendable {
   package var dribble: Dribble?
   package var fault: Fault?
   package var proxy: Proxy?
+  /// Makes the response an open event stream.
+  package var events: EventScript?
+  /// Accepts WebSockets. The stub answers only handshakes then.
+  package var webSocket: WebSocketScript?
   /// The templates; nil if the texts of the response are sent as they are.
   package var templates: StubTemplates?
   /// The values of `parameters` in templates.
@@ -103,7 +107,7 @@ package struct StubResponse: Sendable {
   /// Whether every request gets the same bytes at once.
   package var isConstant: Bool {
     reason.isEmpty && fixedDelay == nil && distribution == nil && dribble == nil && fault == nil && proxy == nil
-      && templates?.isPlain ?? true
+      && events == nil && webSocket == nil && templates?.isPlain ?? true
   }
 }
 

@@ -89,6 +89,8 @@ package struct StubStore: Sendable {
 
   private var entries: [String: Entry] = [:]
   private var index: [Key: Bucket] = [:]
+  /// The ids of stubs with an event stream or a WebSocket.
+  private var conversations: Set<String> = []
   private var additions = 0
   /// The scenarios' states, if they have left the first.
   package private(set) var states: [String: String] = [:]
@@ -133,6 +135,7 @@ package struct StubStore: Sendable {
     let rank = Rank(priority: mapping.priority, number: number)
     let entry = Entry(rank: rank, mapping: mapping)
     entries[mapping.id] = entry
+    if mapping.response.events != nil || mapping.response.webSocket != nil { conversations.insert(mapping.id) }
     index[key(of: mapping.request), default: Bucket()].insert(entry)
     generation += 1
   }
@@ -155,15 +158,23 @@ package struct StubStore: Sendable {
     let key = key(of: entry.mapping.request)
     index[key]?.remove(entry)
     if index[key]?.isEmpty == true { index[key] = nil }
+    conversations.remove(entry.mapping.id)
   }
 
   // MARK: Lookup
 
   /// The answer to a request: the first stub that matches. Its scenario moves on.
   ///
+  /// Stubs with a WebSocket answer only handshakes, and come first for them.
+  ///
   /// - Throws: ``CodedError`` if a condition exceeds its limits, with the stub's name.
   package mutating func match(_ request: StubRequest, _ context: MatchContext) throws(CodedError) -> StubMapping? {
-    for id in candidates(method: request.method, target: request.target, { $0.candidates(for: request) }) {
+    var ids = candidates(method: request.method, target: request.target) { $0.candidates(for: request) }
+    if !conversations.isEmpty {
+      let sockets = ids.filter { entries[$0]?.mapping.response.webSocket != nil }
+      if !sockets.isEmpty { ids = (request.isHandshake ? sockets : []) + ids.filter { !sockets.contains($0) } }
+    }
+    for id in ids {
       guard let entry = entries[id], isReady(entry.mapping) else { continue }
       do {
         guard try entry.mapping.request.matches(request, context) else { continue }
@@ -185,7 +196,8 @@ package struct StubStore: Sendable {
     for id in candidates(method: method, target: target, \.all) {
       guard let mapping = entries[id]?.mapping else { continue }
       guard let isURLMatch = try? mapping.request.matchesURL(request, context) else { return nil }
-      guard isURLMatch else { continue }
+      // The fast path never sees a handshake.
+      guard isURLMatch, mapping.response.webSocket == nil else { continue }
       let isDecided = mapping.request.isPlain && mapping.scenario == nil && mapping.response.isConstant
       return isDecided && mapping.webhooks.isEmpty ? mapping : nil
     }
@@ -219,8 +231,41 @@ package struct StubStore: Sendable {
     return Array(near.sorted { $0.1 < $1.1 }.prefix(limit)).map { (mapping: $0.0, distance: $0.1) }
   }
 
-  /// Why a stub's scenario keeps it from answering; nil if it does not.
-  package func obstacle(_ mapping: StubMapping) -> String? {
+  /// The first stub with an event stream or a WebSocket at a path.
+  ///
+  /// - Parameters:
+  ///   - path: the path without a query.
+  ///   - part: the part of the response that it has.
+  /// - Returns: the stub; nil if there is none. Its conditions may still exclude a request.
+  package func conversation<Script>(
+    at path: String, _ part: KeyPath<StubResponse, Script?>
+  ) -> StubMapping? {
+    let request = StubRequest(
+      method: "GET", target: path, headers: [:], body: [], scheme: "", host: "", port: 0, upstream: nil)
+    let context = MatchContext(now: .distantPast, timeZone: .gmt)
+    let stubs = conversations.compactMap { entries[$0] }.sorted { $0.rank < $1.rank }.map(\.mapping)
+    return stubs.first { mapping in
+      guard mapping.response[keyPath: part] != nil, mapping.request.method ?? "GET" == "GET" else { return false }
+      switch mapping.request.url {
+      case .url(let url): return url.prefix { $0 != "?" } == path
+      // The query decides, too.
+      case .urlMatches: return true
+      default: return (try? mapping.request.matchesURL(request, context)) ?? false
+      }
+    }
+  }
+
+  /// The labels of the stubs with an event stream or a WebSocket.
+  package func conversationURLs<Script>(_ part: KeyPath<StubResponse, Script?>) -> [String] {
+    conversations.compactMap { entries[$0] }.sorted { $0.rank < $1.rank }.map(\.mapping)
+      .filter { $0.response[keyPath: part] != nil }.map(\.request.summary)
+  }
+
+  /// Why a stub's scenario, or its WebSocket, keeps it from answering; nil if it does not.
+  package func obstacle(_ mapping: StubMapping, _ request: StubRequest) -> String? {
+    if mapping.response.webSocket != nil, !request.isHandshake {
+      return "it answers only WebSocket handshakes"
+    }
     guard let step = mapping.scenario, let required = step.required, !isReady(mapping) else { return nil }
     return
       "the scenario '\(step.name)' is in the state '\(states[step.name] ?? StubMapping.startState)', not '\(required)'"

@@ -147,7 +147,7 @@ struct StubStoreTests {
       #expect(answer == nil)
     }
     let first = try #require(store.mappings.first)
-    #expect(store.obstacle(first) == "the scenario 's' is in the state 'three', not 'two'")
+    #expect(store.obstacle(first, request()) == "the scenario 's' is in the state 'three', not 'two'")
     store.setState("two", of: "s")
     do {
       let answer = try store.answer(request("GET", "/a"))

@@ -72,7 +72,7 @@ public struct ItemCollection<Item: Codable & Sendable>: Sendable {
       }.joined(separator: "/")
   }
 
-  private func decode(_ json: JSON) throws(DioramaTestingError) -> Item {
+  func decode(_ json: JSON) throws(DioramaTestingError) -> Item {
     do { return try JSONDecoder().decode(Item.self, from: Data(json.encoded())) } catch {
       throw DioramaTestingError(.usage, "an item of the collection '\(name)' is not a valid \(Item.self): \(error)")
     }

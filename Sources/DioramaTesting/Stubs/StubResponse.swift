@@ -70,6 +70,33 @@ extension TestEnvironment {
       return response
     }
 
+    /// An open event stream (`text/event-stream`), to which the test sends events with
+    /// ``TestEnvironment/send(_:to:afterConnections:timeout:)``.
+    ///
+    /// - Parameter initial: the events that each app gets first.
+    /// - Returns: the response.
+    public static func events(_ initial: ServerSentEvent...) -> Self {
+      var response = Self()
+      do throws(DioramaTestingError) {
+        var events: [JSON] = []
+        for event in initial { events.append(try event.json()) }
+        response.members["events"] = .array(events)
+      } catch {
+        response.failure = error
+      }
+      return response
+    }
+
+    /// Accepts WebSockets, whose other side is ``TestEnvironment/socket(_:)``.
+    ///
+    /// - Parameter protocols: the subprotocols that are accepted; without any, the first one that the app offers.
+    /// - Returns: the response.
+    public static func webSocket(protocols: [String] = []) -> Self {
+      var response = Self()
+      response.members["webSocket"] = .object(["protocols": .array(protocols.map { .string($0) })])
+      return response
+    }
+
     /// A response without a body.
     ///
     /// - Parameter code: the status code.

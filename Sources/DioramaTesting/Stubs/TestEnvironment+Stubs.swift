@@ -182,7 +182,9 @@ extension TestEnvironment {
     guard answer.status < 400 else {
       let problem = json?["errors"]?.array?.first?["detail"]?.string ?? json?["detail"]?.string
       if answer.status == 404, problem == nil { return nil }
-      throw DioramaTestingError(.usage, problem ?? "the environment answered \(answer.status) to \(method) \(path)")
+      throw DioramaTestingError(
+        answer.status == 408 ? .timedOut : .usage,
+        problem ?? "the environment answered \(answer.status) to \(method) \(path)")
     }
     return json ?? .null
   }

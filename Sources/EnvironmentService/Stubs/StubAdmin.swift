@@ -16,7 +16,7 @@ struct StubAdmin {
 
   let environment: Environment
 
-  private var stubs: StubServer { environment.stubs }
+  var stubs: StubServer { environment.stubs }
 
   func respond(to request: Request) async throws -> Response {
     try LocalAccess.check(request.headers, port: environment.mainPort)
@@ -30,7 +30,7 @@ struct StubAdmin {
     let body = try await request.body.collect(upTo: Self.bodyLimit)
     do {
       let before = stubs.changeCount
-      let response = try answer(request, body)
+      let response = try await waitingAnswer(request, body) ?? answer(request, body)
       if stubs.changeCount != before {
         // A client that has been answered finds its stubs again after a restart of the daemon.
         environment.changes.note()
@@ -42,15 +42,23 @@ struct StubAdmin {
     }
   }
 
-  private func answer(_ request: Request, _ body: [UInt8]) throws -> Response {
+  /// The request for matching, and the decoded segments of its path.
+  static func parse(_ request: Request) -> (target: StubRequest, parts: [String]) {
     let target = StubRequest(
       method: request.method, target: request.target, headers: [:], body: [], scheme: "http", host: "", port: 0,
       upstream: nil)
-    let parts = target.path.dropFirst(Self.path.utf8.count).split(separator: "/")
+    let parts = target.path.dropFirst(path.utf8.count).split(separator: "/")
       .map { String($0).removingPercentEncoding ?? String($0) }
-    let json = { () throws(CodedError) in
-      try JSON.parse(body, name: "request body", advice: "send one JSON document")
-    }
+    return (target, parts)
+  }
+
+  static func json(in body: [UInt8]) throws(CodedError) -> JSON {
+    try JSON.parse(body, name: "request body", advice: "send one JSON document")
+  }
+
+  private func answer(_ request: Request, _ body: [UInt8]) throws -> Response {
+    let (target, parts) = Self.parse(request)
+    let json = { () throws(CodedError) in try Self.json(in: body) }
     switch (request.method, parts.first ?? "", parts.dropFirst().first) {
     case ("GET", "", nil): return list(stubs.state.withLock { $0.store.mappings }, target)
     case (_, "mappings", _): return try mappings(target, Array(parts.dropFirst()), json)
@@ -62,6 +70,7 @@ struct StubAdmin {
     case ("POST", "settings", _), ("PUT", "settings", _): return try change(settings: json())
     case ("POST", "reset", nil):
       try stubs.reset()
+      stubs.conversations.reset()
       stubs.state.withLock { _ = $0.log.removeAll() }
       return Response(status: 200)
     case (_, "collections", _): return try collections(request.method, Array(parts.dropFirst()), json)
@@ -538,7 +547,7 @@ struct StubAdmin {
       return Self.document(stubs.state.withLock { $0.collections.json })
     }
     if (method, parts.count) != ("PUT", 1), stubs.state.withLock({ $0.collections[name] == nil }) {
-      throw Problem(status: 404, title: "Unknown collection", detail: "there is no collection '\(name.prefix(80))'")
+      throw Self.unknownCollection(name)
     }
     switch (method, parts.count) {
     case ("PUT", 1):
@@ -574,7 +583,7 @@ struct StubAdmin {
 
   private var context: MatchContext { environment.matchContext }
 
-  private func methodRefused(_ request: StubRequest) -> Problem {
+  func methodRefused(_ request: StubRequest) -> Problem {
     Problem(
       status: 404, title: "Unknown call", detail: "\(request.method) \(request.path) is not part of the admin API")
   }
@@ -585,11 +594,11 @@ struct StubAdmin {
     return all.dropFirst(max(0, offset)).prefix(max(0, limit))
   }
 
-  private static func json(_ members: KeyValuePairs<String, JSON>, status: Int = 200) -> Response {
+  static func json(_ members: KeyValuePairs<String, JSON>, status: Int = 200) -> Response {
     document(.object(members.map { .init($0.key, $0.value) }), status: status)
   }
 
-  private static func document(_ json: JSON, status: Int = 200) -> Response {
+  static func document(_ json: JSON, status: Int = 200) -> Response {
     Response(
       status: status, headers: ["Content-Type": "application/json"], body: .bytes(json.encoded(.pretty)))
   }

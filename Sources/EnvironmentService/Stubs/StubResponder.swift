@@ -16,12 +16,10 @@ struct StubResponder: Responder {
 
   func respond(to request: DescribedRequest) async throws -> Response? {
     let stubs = environment.stubs
-    guard stubs.isActive, !request.isWebSocket else { return nil }
+    guard stubs.isActive else { return nil }
     let stubRequest = StubRequest(
-      request.outgoing, method: request.outgoing.method, to: environment.upstreams[request.upstream])
-    return try await environment.stubResponse(to: stubRequest) { response in
-      environment.translate(&response, upstream: request.upstream, form: request.form)
-    }.response
+      request.outgoing, method: request.received.method, to: environment.upstreams[request.upstream])
+    return try await environment.stubResponse(to: stubRequest, by: (request.upstream, request.form)).response
   }
 }
 
@@ -30,11 +28,11 @@ extension Environment {
   ///
   /// - Parameters:
   ///   - request: the request.
-  ///   - translate: changes a response from the request's terms to the app's.
+  ///   - way: the way to the upstream that the request was sent to; nil on the main port.
   /// - Returns: the response, and the number of the request in the log.
   /// - Throws: a ``Problem`` if the response cannot be made; `CancellationError` if the client disconnects.
   fileprivate func stubResponse(
-    to request: StubRequest, translate: (inout Response) -> Void = { _ in }
+    to request: StubRequest, by way: StubWay? = nil
   ) async throws -> (response: Response?, number: Int) {
     request.prepare()
     let logged = LoggedRequest(request)
@@ -49,17 +47,19 @@ extension Environment {
         (label, stub) = (mapping.label, mapping.id)
         made = try await StubAnswer(environment: self, mapping: mapping, request: request).made()
       } else {
-        guard let answer = try stubs.collectionAnswer(to: request) else { return (nil, number) }
+        // The cassette or the upstream may have a WebSocket at the path of a collection.
+        guard !request.isHandshake, let answer = try stubs.collectionAnswer(to: request) else { return (nil, number) }
         stub = "collection"
         made = .init(response: Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body)))
       }
       let body: [UInt8] = if case .bytes(let bytes) = made.response.body { bytes } else { [] }
       let sent = RequestLog.Response(headers: made.response.headers, body: body)
-      translate(&made.response)
+      if let way { translate(&made.response, upstream: way.upstream, form: way.form) }
       let status = made.response.status
-      note(.mocked, status: status, method: request.method, url: request.url, text: label)
+      let method = status == 101 ? RecordedRequest.webSocketMethod : request.method
+      note(.mocked, status: status, method: method, url: request.url, text: label)
       stubs.state.withLock { $0.log.complete(number, stub: stub, status: status, response: sent) }
-      return (made.finished(to: request.method, in: self), number)
+      return (made.finished(to: request, by: way, label, in: self), number)
     } catch let error as Problem {
       failed(request, number, stub, .mocked, status: error.status, "\(label): \(error.detail)")
       throw error
@@ -189,9 +189,9 @@ extension Environment {
   /// ``Pipeline``.
   func stubAnswer(_ request: borrowing RequestView, at upstream: Int?) -> PreparedResponse? {
     let port = upstream.map { upstreams[$0].port } ?? mainPort
-    guard endpointAccess.admitsAtOnce(request, at: port), request.target.first == UInt8(ascii: "/") else { return nil }
+    guard endpointAccess.admitsAtOnce(request, at: port), request.header("Upgrade") == nil, request.target.first == UInt8(ascii: "/") else { return nil }
     if upstream != nil {
-      if request.header("Upgrade") != nil || addresses.mayContainEndpoint(request.target) { return nil }
+      if addresses.mayContainEndpoint(request.target) { return nil }
     } else if !upstreams.isEmpty || request.target.starts(with: "/__".utf8) {
       return nil
     }
@@ -244,11 +244,30 @@ struct StubAnswer {
     /// A reason phrase of the stub's own; empty for the usual one.
     var reason = ""
     var dribble: StubResponse.Dribble?
+    /// An event stream or a WebSocket, and what its templates refer to.
+    var events: EventScript?
+    var webSocket: WebSocketScript?
+    var context: TemplateContext?
 
     /// The response to send, once its addresses are the app's.
-    func finished(to method: String, in environment: Environment) -> Response {
-      guard case .bytes(let body) = response.body, method != "HEAD" else { return response }
+    func finished(
+      to request: StubRequest, by way: StubWay?, _ label: String, in environment: Environment
+    ) -> Response {
+      guard case .bytes(let body) = response.body, request.method != "HEAD" else { return response }
       var response = response
+      if let webSocket, let context {
+        return WebSocketConversation(
+          environment: environment, label: label, url: request.url, path: request.path, script: webSocket,
+          context: context, way: way
+        ).response(to: request, headers: response.headers)
+      }
+      if let events, let context {
+        let streaming = EventStreaming(
+          environment: environment, label: label, url: request.url, path: request.path, script: events,
+          context: context, way: way)
+        response.body = .stream(streaming.begin(lastID: request.headers["Last-Event-ID"]), length: nil)
+        return response
+      }
       if !reason.isEmpty, body.count <= StubAnswer.rawLimit {
         response.fault = .close(after: StubAnswer.raw(response, reason: reason, body))
       } else if let dribble, !body.isEmpty {
@@ -279,6 +298,16 @@ struct StubAnswer {
     if let fault = template.fault { return Made(response: Self.broken(fault)) }
     sendWebhooks(random)
     if let proxy = template.proxy { return Made(response: try await proxied(by: proxy, template.headers)) }
+    var headers = StubServer.headers(of: mapping, template.headers)
+    if template.webSocket != nil {
+      return Made(
+        response: Response(status: 101, headers: headers), webSocket: template.webSocket, context: context)
+    }
+    if template.events != nil {
+      if headers["Content-Type"] == nil { headers.append("Content-Type", "text/event-stream") }
+      if headers["Cache-Control"] == nil { headers.append("Cache-Control", "no-store") }
+      return Made(response: Response(status: 200, headers: headers), events: template.events, context: context)
+    }
     let body: [UInt8]
     switch template.body {
     case .bytes(let bytes): body = bytes
@@ -294,7 +323,6 @@ struct StubAnswer {
         body = content
       }
     }
-    let headers = StubServer.headers(of: mapping, template.headers)
     return Made(
       response: Response(status: template.status, headers: headers, body: .bytes(body)), reason: template.reason,
       dribble: template.dribble)

@@ -75,6 +75,8 @@ final class StubServer: Sendable {
   private let active: Atomic<Bool>
   /// Requests that are to be sent after answers.
   let webhooks = RunningStreams()
+  /// The open event streams and WebSockets.
+  let conversations = Conversations()
 
   /// - Parameters:
   ///   - folder: the folder with mappings; its mappings are read here.
@@ -248,7 +250,7 @@ final class StubServer: Sendable {
       .init(
         stub: near.mapping.label,
         differences: near.mapping.request.differences(request, context, shown: shown)
-          + [store.obstacle(near.mapping)].compactMap(\.self))
+          + [store.obstacle(near.mapping, request)].compactMap(\.self))
     }
   }
 
@@ -263,15 +265,18 @@ final class StubServer: Sendable {
   func withCollections<Result>(
     _ use: (inout CollectionSet, () throws(CodedError) -> String) throws(CodedError) -> Result
   ) throws(CodedError) -> Result {
-    try state.withLock { (state) throws(CodedError) in
+    let (result, changes) = try state.withLock { (state) throws(CodedError) in
       let key = "collection id"
       var ordinal = state.uses[key, default: 0]
       defer { state.uses[key] = ordinal }
-      return try use(&state.collections) { () throws(CodedError) in
+      let result = try use(&state.collections) { () throws(CodedError) in
         defer { ordinal += 1 }
         return derivation.lowercaseUUID(key: key, ordinal: ordinal)
       }
+      return (result, state.collections.changeCount)
     }
+    conversations.noteCollectionChanges(changes)
+    return result
   }
 
   /// A way to draw random values for one response.

@@ -60,16 +60,20 @@ package struct CollectionViolation: Sendable, Equatable {
 /// A change of an item.
 package struct CollectionChange: Sendable, Equatable {
   package enum Kind: String, Sendable {
-    case created, replaced, removed
+    case created, replaced, patched, removed
   }
 
-  package let kind: Kind
+  package var kind: Kind
+  /// Counts the changes of all collections, from 1.
+  package var number = 0
   /// The name of the collection.
   package let collection: String
   /// The id as text; empty for a single resource.
   package let id: String
   /// The new item, or the removed one.
   package let item: JSON
+  /// The item before the change; nil if it was created.
+  package let old: JSON?
 }
 
 /// Why a request to a collection ends early.

@@ -143,6 +143,7 @@ package struct CollectionSet: Sendable {
     }
     if let index {
       version += 1
+      forgetChanges(of: collection.name)
       return collections[index] = collection
     }
     guard collections.count < Self.maximumCount else {
@@ -157,6 +158,7 @@ package struct CollectionSet: Sendable {
   package mutating func remove(_ name: String) -> Bool {
     guard let index = index(of: name) else { return false }
     version += 1
+    forgetChanges(of: name)
     collections.remove(at: index)
     return true
   }
@@ -168,17 +170,13 @@ package struct CollectionSet: Sendable {
   package mutating func put(
     _ item: JSON, in name: String, makeID: () throws(CodedError) -> String
   ) throws(CodedError) -> CollectionChange {
-    let change = try collections[try existing(name)].put(item, makeID: makeID)
-    note(change)
-    return change
+    note(try collections[try existing(name)].put(item, makeID: makeID))
   }
 
   /// Removes an item of a collection; nil if there is none.
   @discardableResult
   package mutating func remove(_ id: String, from name: String) throws(CodedError) -> CollectionChange? {
-    let change = collections[try existing(name)].remove(id)
-    if let change { note(change) }
-    return change
+    collections[try existing(name)].remove(id).map { note($0) }
   }
 
   private func existing(_ name: String) throws(CodedError) -> Int {
@@ -205,37 +203,47 @@ package struct CollectionSet: Sendable {
       best = (index, names)
     }
     guard let best else { return nil }
-    let answer = try collections[best.index].respond(to: request, makeID: makeID)
-    if let change = answer?.change { note(change) }
+    var answer = try collections[best.index].respond(to: request, makeID: makeID)
+    if let change = answer?.change { answer?.change = note(change) }
     return answer
   }
 
   // MARK: Changes
 
-  /// The changes after the first ones, oldest first. Only the newest ``keptChanges`` are kept, or fewer if they are large.
+  /// The changes after the first ones, oldest first. Only the newest ``keptChanges`` are kept, or fewer if they are large;
+  /// and none from before a collection was replaced or removed.
   ///
   /// - Parameters:
   ///   - count: a former value of ``changeCount``.
   ///   - name: the name of a collection; nil for all.
   /// - Returns: the changes.
   package func changes(after count: Int = 0, in name: String? = nil) -> [CollectionChange] {
-    let new = kept.suffix(min(Self.keptChanges, max(0, changeCount - max(0, count))))
+    let new = kept.suffix(Self.keptChanges).reversed().prefix { $0.change.number > count }.reversed()
     return new.map(\.change).filter { name?.hasSameBytes(as: $0.collection) ?? true }
   }
 
-  private mutating func note(_ change: CollectionChange) {
+  private mutating func forgetChanges(of name: String) {
+    kept.removeAll { $0.change.collection.hasSameBytes(as: name) }
+    size = kept.reduce(0) { $0 + $1.size }
+  }
+
+  /// Counts and keeps a change; returns it with its number.
+  private mutating func note(_ change: CollectionChange) -> CollectionChange {
     changeCount += 1
     version += 1
-    kept.append((change, change.item.extent.size))
+    var change = change
+    change.number = changeCount
+    kept.append((change, change.item.extent.size + (change.kind == .removed ? 0 : change.old?.extent.size ?? 0)))
     size += kept.last?.size ?? 0
     // Not at every change, since the rest has to be moved.
-    guard kept.count >= Self.keptChanges * 2 || size >= Self.keptSize * 2 else { return }
+    guard kept.count >= Self.keptChanges * 2 || size >= Self.keptSize * 2 else { return change }
     var count = 0
     while kept.count - count > Self.keptChanges || size > Self.keptSize {
       size -= kept[count].size
       count += 1
     }
     kept.removeFirst(count)
+    return change
   }
 }
 

@@ -207,7 +207,7 @@ package struct StubCollection: Sendable {
     let entry = entries.remove(at: position)
     numbers[Array(id.utf8)] = nil
     size -= entry.size
-    return CollectionChange(kind: .removed, collection: name, id: id, item: entry.item)
+    return CollectionChange(kind: .removed, collection: name, id: id, item: entry.item, old: entry.item)
   }
 
   private func position(of id: String) -> Int? {
@@ -233,6 +233,7 @@ package struct StubCollection: Sendable {
         .usage, "the collection '\(name)' can have at most \(Self.maximumCount) items; remove some first")
     }
     size = newSize
+    let old = position.map { entries[$0].item }
     let tag = Self.tag(of: bytes)
     if let position {
       entries[position].item = item
@@ -246,7 +247,7 @@ package struct StubCollection: Sendable {
       if ids.areIntegers == nil { ids.areIntegers = integer != nil }
       ids.greatest = max(ids.greatest, integer ?? 0)
     }
-    return CollectionChange(kind: position == nil ? .created : .replaced, collection: name, id: id, item: item)
+    return CollectionChange(kind: position == nil ? .created : .replaced, collection: name, id: id, item: item, old: old)
   }
 
   private static func tag(of bytes: [UInt8]) -> String {
@@ -491,7 +492,9 @@ package struct StubCollection: Sendable {
     try checkID(result, id)
     var nested = members
     try nest(&nested, place, like: entry.item)
-    return try stored(members, id)
+    var answer = try stored(members, id)
+    answer.change?.kind = .patched
+    return answer
   }
 
   /// Validates and stores an item, and answers with it.

@@ -124,7 +124,8 @@ struct StubCollectionTests {
     let answer = try client.send("PATCH", "/people/1", #"{"age":null,"city":"Rome"}"#, type: type)
     #expect(answer.status == 200)
     #expect(answer.text == #"{"id":1,"name":"Ann","city":"Rome"}"#)
-    #expect(answer.change?.kind == .replaced)
+    #expect(answer.change?.kind == .patched)
+    #expect(answer.change?.old?.text == #"{"id":1,"name":"Ann","age":30}"#)
   }
 
   @Test("apply a JSON Patch")

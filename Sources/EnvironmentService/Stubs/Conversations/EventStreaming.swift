@@ -1,0 +1,109 @@
+import Basics
+import HTTPMessages
+import Stubs
+import Transforms
+
+/// The way of a request to an upstream's endpoint, whose URLs have to be translated; nil on the main port.
+typealias StubWay = (upstream: Int, form: AddressMap.Form)
+
+/// An event stream of a stub, from the request to its end.
+struct EventStreaming: Sendable {
+  let environment: Environment
+  let label: String
+  let url: String
+  let path: String
+  let script: EventScript
+  let context: TemplateContext
+  let way: StubWay?
+
+  private var conversations: Conversations { environment.stubs.conversations }
+
+  /// Registers the client, and begins to send.
+  ///
+  /// - Parameter lastID: the client's `Last-Event-ID`.
+  /// - Returns: the body.
+  func begin(lastID: String?) -> BytePipe {
+    let pipe = BytePipe(keepsChunks: true)
+    let outbox = Outbox(pipe)
+    let resumption: Conversations.Resumption?
+    do {
+      resumption = conversations.listen(at: path, outbox, lastID: lastID, script, begin: try first())
+    } catch {
+      failed(error, outbox)
+      return pipe
+    }
+    Task { await outbox.run() }
+    guard let resumption else {
+      outbox.finish()
+      return pipe
+    }
+    if resumption.isLost, let lastID {
+      note("the app continues after the event '\(lastID.prefix(100))', which was not sent here; it starts anew")
+    }
+    let player = Task {
+      do { try await play(from: resumption.step, resumption.connection, outbox) } catch let error as CodedError {
+        failed(error, outbox)
+      } catch {
+        // The environment or the stream has ended.
+      }
+    }
+    pipe.onAbandoned {
+      conversations.left(.events, path, resumption.connection)
+      player.cancel()
+      outbox.drop()
+    }
+    return pipe
+  }
+
+  /// The first events, without a delay, as far as they need not wait for the client.
+  private func first() throws(CodedError) -> [(id: String?, bytes: [UInt8])] {
+    var events: [(id: String?, bytes: [UInt8])] = []
+    var size = 0
+    for step in script.steps {
+      guard step.delay == 0, size < Outbox.scriptLimit, let event = try rendered(step) else { break }
+      events.append(event)
+      size += event.bytes.count
+    }
+    return events
+  }
+
+  private func rendered(_ step: EventScript.Step) throws(CodedError) -> (id: String?, bytes: [UInt8])? {
+    var context = context
+    context.now = environment.now
+    guard let (event, id) = try step.rendered(context) else { return nil }
+    return (id, translated(event.encoded(id: id)))
+  }
+
+  private func translated(_ bytes: [UInt8]) -> [UInt8] {
+    guard let way,
+      var rewriter = environment.addresses.responseBodyRewriter(
+        contentType: "text/event-stream", upstream: way.upstream, form: way.form)
+    else { return bytes }
+    return rewriter.push(bytes) + rewriter.finish()
+  }
+
+  private func play(from first: Int, _ connection: Int, _ outbox: Outbox) async throws {
+    for (number, step) in script.steps.enumerated().dropFirst(first) {
+      try await outbox.room()
+      if step.delay > 0 { try await environment.sleep(milliseconds: step.delay) }
+      switch step.action {
+      case .close: return outbox.finish()
+      case .wait: continue
+      case .send:
+        guard let event = try rendered(step) else { continue }
+        conversations.write(event.bytes, id: event.id, step: number + 1, to: connection, at: path)
+      }
+    }
+  }
+
+  /// The script cannot be played.
+  private func failed(_ error: CodedError, _ outbox: Outbox) {
+    environment.fail("\(label): \(error.message)")
+    note(error.message)
+    outbox.drop()
+  }
+
+  private func note(_ text: String) {
+    environment.note(.note, status: 200, method: "GET", url: url, text: "\(label): \(text)")
+  }
+}

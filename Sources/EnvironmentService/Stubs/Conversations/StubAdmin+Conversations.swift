@@ -1,0 +1,240 @@
+import Basics
+import Foundation
+import HTTPMessages
+import Stubs
+
+// What a test says and hears as the other side of its apps. WireMock has none of it.
+extension StubAdmin {
+  /// The longest time in seconds that a request waits.
+  private static let longestWait = 60.0
+
+  /// Answers the calls that may wait; nil for others.
+  ///
+  /// - `POST /__admin/events`: sends an event, or ends streams.
+  /// - `GET /__admin/events?path=PATH`: how many apps listen.
+  /// - `POST /__admin/sockets`: sends a message or a close.
+  /// - `GET /__admin/sockets?path=PATH&after=NUMBER&timeout=SECONDS`: the apps' messages.
+  /// - `GET /__admin/collections/NAME/changes?after=NUMBER&timeout=SECONDS`: the changes of items.
+  func waitingAnswer(_ request: Request, _ body: [UInt8]) async throws -> Response? {
+    let (target, parts) = Self.parse(request)
+    switch (request.method, parts.first, parts.count) {
+    case ("POST", "events", 1): return try await sendEvent(Members(Self.json(in: body)))
+    case ("GET", "events", 1): return connections(.events, try path(target))
+    case ("POST", "sockets", 1): return try await sendMessage(Members(Self.json(in: body)))
+    case ("GET", "sockets", 1): return try await messages(target)
+    case (_, "events", _), (_, "sockets", _): throw methodRefused(target)
+    case ("GET", "collections", 3) where parts[2] == "changes":
+      return try await changes(of: parts[1], target)
+    default: return nil
+    }
+  }
+
+  // MARK: Events
+
+  private func sendEvent(_ members: Members) async throws -> Response {
+    let wait = try Wait(members)
+    let object = try members.object("event")
+    let event = try object.flatMap { (object) throws(CodedError) in try ServerSentEvent(object) }
+    try object?.end()
+    let closes = try members.bool("close") ?? false
+    try members.end()
+    guard event != nil || closes else {
+      throw members.error("event", "missing; add an object with 'data', or \"close\": true")
+    }
+    let stub = try stub(at: wait.path, \.events, #".events()"#, #"{"events": []}"#)
+    try await self.wait(wait, .events)
+    var members: [JSON.Member] = []
+    var clients = 0
+    if let event {
+      let sent = stubs.conversations.send(event, to: wait.path, scripted: stub.response.events?.count ?? 0)
+      note(sent.dropped, wait.path, stub)
+      clients = sent.clients
+      if let id = sent.id { members.append(.init("id", .string(id))) }
+    }
+    if closes { clients = stubs.conversations.finish(at: wait.path) }
+    return Self.document(.object(members + [.init("clients", .int(clients))]))
+  }
+
+  private func connections(_ kind: Conversations.Kind, _ path: String) -> Response {
+    let (total, open) = stubs.conversations.connections(kind, path)
+    return Self.json(["connections": .int(total), "open": .int(open)])
+  }
+
+  // MARK: WebSockets
+
+  private func sendMessage(_ members: Members) async throws -> Response {
+    let wait = try Wait(members)
+    let message = try WebSocketScript.message(members)
+    try members.end()
+    guard let message else { throw members.error("send", "missing; add 'send', 'sendBase64' or 'close'") }
+    guard message.payload.count <= WebSocketReader.usualLimit else {
+      throw members.error("send", "has more than \(WebSocketReader.usualLimit) bytes; send less")
+    }
+    let stub = try stub(at: wait.path, \.webSocket, ".webSocket()", #"{"webSocket": {}}"#)
+    try await self.wait(wait, .webSocket)
+    let sent = stubs.conversations.send(message, to: wait.path)
+    note(sent.dropped, wait.path, stub)
+    return Self.json(["clients": .int(sent.clients)])
+  }
+
+  private func messages(_ target: StubRequest) async throws -> Response {
+    let path = try path(target)
+    _ = try stub(at: path, \.webSocket, ".webSocket()", #"{"webSocket": {}}"#)
+    let (after, deadline) = try poll(target)
+    try await waiting {
+      try await stubs.conversations.waitForMessage(at: path, after: after, until: deadline)
+    }
+    let (messages, last) = stubs.conversations.messages(at: path, after: after)
+    let (total, open) = stubs.conversations.connections(.webSocket, path)
+    return Self.json([
+      "messages": .array(messages.map(\.json)), "last": .int(last), "connections": .int(total), "open": .int(open),
+    ])
+  }
+
+  // MARK: Collections
+
+  private func changes(of name: String, _ target: StubRequest) async throws -> Response {
+    let (after, deadline) = try poll(target)
+    var known = after
+    while true {
+      let (changes, count) = try stubs.state.withLock { state in
+        guard state.collections[name] != nil else { throw Self.unknownCollection(name) }
+        return (state.collections.changes(after: after, in: name), state.collections.changeCount)
+      }
+      guard after <= count else {
+        throw Problem(
+          status: 400, title: "Unknown change",
+          detail: "after=\(after), but the last change is \(count); use the number of an earlier answer")
+      }
+      guard changes.isEmpty, ContinuousClock.now < deadline, !stubs.conversations.isOver else {
+        return Self.json(["changes": .array(changes.map(\.json)), "last": .int(count)])
+      }
+      known = max(known, count)
+      try await waiting { [known] in
+        try await stubs.conversations.waitForCollectionChange(after: known, until: deadline)
+      }
+    }
+  }
+
+  // MARK: Parts of requests
+
+  /// A path, and whether to wait until apps are connected there.
+  private struct Wait {
+    let path: String
+    let connections: Int
+    let seconds: Double
+
+    init(_ members: Members) throws(CodedError) {
+      guard let path = try members.string("path") else { throw members.error("path", "missing; add the app's path") }
+      if let problem = Self.problem(path) { throw members.error("path", problem) }
+      self.path = path
+      connections = try members.int("afterConnections", in: 0...100_000) ?? 0
+      seconds = try members.number("timeoutSeconds") ?? 10
+      guard (0...StubAdmin.longestWait).contains(seconds) else {
+        throw members.error("timeoutSeconds", "expected 0 to \(Int(StubAdmin.longestWait)) seconds")
+      }
+    }
+
+    static func problem(_ path: String) -> String? {
+      guard path.hasPrefix("/"), !path.contains("?"), !path.contains("#") else {
+        return "'\(path.prefix(100))' is not a path; begin with '/', and leave out the query"
+      }
+      return nil
+    }
+  }
+
+  private func path(_ target: StubRequest) throws -> String {
+    guard let path = target.queryValues("path").first else {
+      throw CodedError(.usage, "missing; add ?path= with the app's path", at: "path")
+    }
+    if let problem = Wait.problem(path) { throw CodedError(.usage, problem, at: "path") }
+    return path
+  }
+
+  /// The number after which something is asked for, and until when to wait for it.
+  private func poll(_ target: StubRequest) throws -> (after: Int, until: ContinuousClock.Instant) {
+    let (after, timeout) = (target.queryValues("after").first ?? "0", target.queryValues("timeout").first ?? "0")
+    guard let number = Int(after), number >= 0 else {
+      throw CodedError(.usage, "'\(after)' is not a whole number, 0 or greater", at: "after")
+    }
+    guard let seconds = Double(timeout), (0...Self.longestWait).contains(seconds) else {
+      throw CodedError(.usage, "'\(timeout)' is not a number of seconds, 0 to \(Int(Self.longestWait))", at: "timeout")
+    }
+    return (number, .now + .seconds(seconds))
+  }
+
+  /// The stub at a path. Without one, no app could ever connect.
+  private func stub<Script>(
+    at path: String, _ part: KeyPath<StubResponse, Script?>, _ swift: String, _ json: String
+  ) throws -> StubMapping {
+    let (stub, others) = stubs.state.withLock {
+      ($0.store.conversation(at: path, part), $0.store.conversationURLs(part).prefix(5))
+    }
+    if let stub { return stub }
+    let known = others.isEmpty ? "" : "; there are: \(others.joined(separator: ", "))"
+    throw CodedError(
+      .usage, "no stub of GET \(path) has the response \(swift), in a mapping \(json); add one\(known)", at: "path")
+  }
+
+  // MARK: Waiting
+
+  /// Waits until apps are connected.
+  private func wait(_ wait: Wait, _ kind: Conversations.Kind) async throws {
+    guard wait.connections > 0 else { return }
+    let isMet = try await waiting {
+      try await stubs.conversations.wait(
+        for: wait.connections, kind, at: wait.path, until: .now + .seconds(wait.seconds))
+    }
+    guard !isMet else { return }
+    let (total, open) = stubs.conversations.connections(kind, wait.path)
+    let expected = wait.connections == 1 ? "no app is" : "\(open) of \(wait.connections) apps are"
+    throw Problem(
+      status: 408, title: "No app is connected",
+      detail: "\(expected) connected to \(wait.path); \(total) connected so far; launch the app before, or wait longer")
+  }
+
+  /// Waits, unless too many requests wait already.
+  private func waiting<Result>(_ wait: () async throws -> Result) async throws -> Result {
+    if let waits = environment.stateWaits, !waits.enter() {
+      throw Problem(
+        status: 429, title: "Too many waiting requests",
+        detail: "\(waits.most) requests are waiting; end environments that are not in use, or raise limits.stateWaits in "
+          + "the daemon's configuration")
+    }
+    defer { environment.stateWaits?.leave() }
+    return try await wait()
+  }
+
+  private func note(_ dropped: [Int], _ path: String, _ stub: StubMapping) {
+    for connection in dropped {
+      environment.note(
+        .note, status: 200, method: "GET", url: path,
+        text: "\(stub.label): connection \(connection) was dropped, because the app did not read \(Outbox.limit) bytes")
+    }
+  }
+
+  static func unknownCollection(_ name: String) -> Problem {
+    Problem(status: 404, title: "Unknown collection", detail: "there is no collection '\(name.prefix(80))'")
+  }
+}
+
+extension Conversations.Message {
+  fileprivate var json: JSON {
+    let content =
+      message.kind == .text
+      ? JSON.Member("text", .string(String(decoding: message.payload, as: UTF8.self)))
+      : JSON.Member("base64", .string(Data(message.payload).base64EncodedString()))
+    return .object([.init("number", .int(number)), .init("connection", .int(connection)), content])
+  }
+}
+
+extension CollectionChange {
+  fileprivate var json: JSON {
+    var members: [JSON.Member] = [
+      .init("number", .int(number)), .init("kind", .string(kind.rawValue)), .init("id", .string(id)),
+    ]
+    if kind != .removed { members.append(.init("item", item)) }
+    if let old { members.append(.init("old", old)) }
+    return .object(members)
+  }
+}
