@@ -180,12 +180,30 @@ public struct MockSocket: Sendable {
     get async throws(DioramaTestingError) { try await poll(after: .max, wait: .zero).open }
   }
 
+  /// Waits until no app is connected, because apps have closed their WebSockets or have ended.
+  ///
+  /// - Parameter timeout: how long to wait.
+  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if an app is still connected then; of another kind if no stub
+  ///   accepts WebSockets at this path, or the environment cannot be reached.
+  public func disconnected(timeout: Duration = .seconds(10)) async throws(DioramaTestingError) {
+    let deadline = ContinuousClock.now + timeout
+    while true {
+      let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
+      do {
+        _ = try await poll(after: .max, wait: min(rest, TestEnvironment.longestWait), "&untilClosed=true")
+        return
+      } catch where error.kind == .timedOut && rest > TestEnvironment.longestWait {
+        continue
+      }
+    }
+  }
+
   private func poll(
-    after number: Int, wait: Duration
+    after number: Int, wait: Duration, _ more: String = ""
   ) async throws(DioramaTestingError) -> (messages: [Message], connections: Int, open: Int) {
     let path = path.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? path
     let answer = try await environment.admin(
-      "GET", "/sockets?path=\(path)&after=\(number)&timeout=\(wait / .seconds(1))", nil)
+      "GET", "/sockets?path=\(path)&after=\(number)&timeout=\(wait / .seconds(1))\(more)", nil)
     return (
       (answer["messages"]?.array ?? []).map(Message.init), answer["connections"]?.int ?? 0, answer["open"]?.int ?? 0
     )

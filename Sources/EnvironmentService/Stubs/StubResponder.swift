@@ -19,7 +19,8 @@ struct StubResponder: Responder {
     guard stubs.isActive else { return nil }
     let stubRequest = StubRequest(
       request.outgoing, method: request.received.method, to: environment.upstreams[request.upstream])
-    return try await environment.stubResponse(to: stubRequest, by: (request.upstream, request.form)).response
+    let way = StubWay(addresses: environment.addresses, upstream: request.upstream, form: request.form)
+    return try await environment.stubResponse(to: stubRequest, by: way).response
   }
 }
 
@@ -54,7 +55,7 @@ extension Environment {
       }
       let body: [UInt8] = if case .bytes(let bytes) = made.response.body { bytes } else { [] }
       let sent = RequestLog.Response(headers: made.response.headers, body: body)
-      if let way { translate(&made.response, upstream: way.upstream, form: way.form) }
+      way?.translate(&made.response)
       let status = made.response.status
       let method = status == 101 ? RecordedRequest.webSocketMethod : request.method
       note(.mocked, status: status, method: method, url: request.url, text: label)
@@ -80,16 +81,6 @@ extension Environment {
   ) {
     note(kind, status: status, method: request.method, url: request.url, text: text)
     stubs.state.withLock { $0.log.complete(number, stub: stub, status: status, response: nil) }
-  }
-
-  /// Translates a stub's response from the upstream's URLs to the app's.
-  func translate(_ response: inout Response, upstream index: Int, form: AddressMap.Form) {
-    response.headers = addresses.responseHeaders(response.headers, upstream: index, form: form)
-    guard case .bytes(let bytes) = response.body,
-      var rewriter = addresses.responseBodyRewriter(
-        contentType: response.headers["Content-Type"], upstream: index, form: form)
-    else { return }
-    response.body = .bytes(rewriter.push(bytes) + rewriter.finish())
   }
 
   /// What conditions depend on: the environment's time.

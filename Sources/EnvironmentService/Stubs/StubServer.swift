@@ -335,7 +335,7 @@ final class StubServer: Sendable {
       {
         decision = Self.decide(mapping, body, method: method, url: origin.description + url) {
           guard let upstream else { return }
-          environment.translate(&$0, upstream: upstream, form: .ownPort)
+          StubWay(addresses: environment.addresses, upstream: upstream, form: .ownPort).translate(&$0)
         }
         state.decidedSize += 2 * body.count + 1000
         decision?.origin = origin

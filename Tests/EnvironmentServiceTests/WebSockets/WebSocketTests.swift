@@ -63,25 +63,29 @@ private func server(
 }
 
 /// An app with one WebSocket.
-private final class Chat: Sendable {
+final class Chat: Sendable {
   let client: RawClient
   let head: RawClient.Answer
   private let read = Guarded((reader: WebSocketReader(isMasked: false), messages: [WebSocketMessage]()))
 
-  init(_ environment: Environment, _ target: String = "/chat") async throws {
+  convenience init(_ environment: Environment, _ target: String = "/chat") async throws {
+    try await self.init(port: environment.upstreams[0].port, target)
+  }
+
+  init(port: UInt16, _ target: String = "/chat", protocols: String = "chat", receiveBuffer: Int32? = nil) async throws {
     (client, head) = try await onThread {
-      let client = try RawClient(port: environment.upstreams[0].port)
-      try client.send(Self.handshake(target))
+      let client = try RawClient(port: port, receiveBuffer: receiveBuffer)
+      try client.send(Self.handshake(target, protocols))
       return (client, try client.receiveHead())
     }
   }
 
-  static func handshake(_ target: String) -> String {
+  static func handshake(_ target: String, _ protocols: String = "chat") -> String {
     request(
       "GET", target,
       [
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "chat",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": protocols,
         "Sec-WebSocket-Extensions": "permessage-deflate",
       ])
   }

@@ -114,7 +114,7 @@ struct CollectionSetTests {
     #expect(set.changeCount == 5)
     #expect(
       set.changes().map { "\($0.kind) \($0.collection)/\($0.id) \($0.item.text)" } == [
-        #"created a/2 {"id":2,"x":1}"#, #"replaced a/2 {"id":2,"x":2}"#, #"removed a/1 {"id":1}"#,
+        #"created a/2 {"id":2,"x":1}"#, #"patched a/2 {"id":2,"x":2}"#, #"removed a/1 {"id":1}"#,
         #"created b/k {"id":"k"}"#,
         #"removed b/k {"id":"k"}"#,
       ])

@@ -28,6 +28,7 @@ final class Conversations: Sendable {
 
   private struct Client: Sendable {
     let outbox: Outbox
+    let way: StubWay?
     /// How many steps of its script it has got.
     var step = 0
   }
@@ -95,11 +96,11 @@ final class Conversations: Sendable {
     /// How many events of tests and steps of the script a client had got, by the id of the script's event it got last.
     var marks: [String: (events: Int, step: Int)] = [:]
 
-    mutating func mark(_ id: String?, step: Int) {
+    mutating func mark(_ id: String?, step: Int, events: Int) {
       guard let id else { return }
       // Ids may be templates.
       if marks.count >= Conversations.keptCount { marks = [:] }
-      marks[id] = (events.count, step)
+      marks[id] = (events, step)
     }
     var messages = Kept<Message>()
   }
@@ -133,6 +134,20 @@ final class Conversations: Sendable {
     return connections(kind, path).open >= count
   }
 
+  /// How many requests wait for something.
+  var waiting: Int { state.waiting }
+
+  /// Waits until no app is connected at a path, the deadline, or the environment's end.
+  ///
+  /// - Returns: whether none is connected.
+  /// - Throws: `CancellationError`.
+  func waitForLeaving(
+    _ kind: Kind, at path: String, until deadline: ContinuousClock.Instant
+  ) async throws -> Bool {
+    let key = Key(kind: kind, path: path)
+    return try await state.wait(until: deadline) { $0.channels[key]?.clients.isEmpty ?? true }
+  }
+
   var isOver: Bool { state.withLock { $0.isOver } }
 
   /// A client has disconnected.
@@ -143,22 +158,24 @@ final class Conversations: Sendable {
   /// Registers a client of a WebSocket.
   ///
   /// - Returns: the number of the connection; nil if the environment has ended.
-  func accept(at path: String, _ outbox: Outbox) -> Int? {
+  func accept(at path: String, _ outbox: Outbox, by way: StubWay?) -> Int? {
     state.withLock { state in
       guard !state.isOver else { return nil }
       var channel = state.channels[Key(kind: .webSocket, path: path)] ?? Channel()
       channel.connections += 1
-      channel.clients[channel.connections] = Client(outbox: outbox)
+      channel.clients[channel.connections] = Client(outbox: outbox, way: way)
       state.channels[Key(kind: .webSocket, path: path)] = channel
       return channel.connections
     }
   }
 
-  /// Sends bytes to all clients, and drops those that are too slow.
+  /// Sends something to all clients, and drops those that are too slow.
   ///
-  /// - Returns: the number of clients, and of those dropped.
-  private static func push(_ bytes: [UInt8], to channel: inout Channel) -> (sent: Int, dropped: [Int]) {
-    let slow = channel.clients.filter { !$0.value.outbox.push(bytes) }
+  /// - Returns: the number of clients, and the connections that were dropped.
+  private static func push(
+    to channel: inout Channel, _ bytes: (StubWay?) -> [UInt8]
+  ) -> (sent: Int, dropped: [Int]) {
+    let slow = channel.clients.filter { !$0.value.outbox.push(bytes($0.value.way)) }
     for (number, client) in slow {
       channel.clients[number] = nil
       client.outbox.drop()
@@ -189,7 +206,7 @@ final class Conversations: Sendable {
         id = id ?? String(channel.scripted + channel.numbered)
       }
       let bytes = event.encoded(id: id)
-      let pushed = Self.push(bytes, to: &channel)
+      let pushed = Self.push(to: &channel) { $0?.event(bytes) ?? bytes }
       let step = channel.clients.values.map(\.step).max() ?? 0
       channel.events.add(Event(id: id, bytes: bytes, step: step), size: bytes.count)
       if pushed.sent > 0 { channel.delivered = channel.events.count }
@@ -222,12 +239,14 @@ final class Conversations: Sendable {
   /// - Parameters:
   ///   - path: the path.
   ///   - outbox: the client's.
+  ///   - way: the way of its request.
   ///   - lastID: the client's `Last-Event-ID`; nil if it has none.
   ///   - script: the stub's script.
   ///   - begin: the first events of the script, which are sent before what tests have sent; with their ids.
   /// - Returns: where to continue; nil if the environment has ended.
   func listen(
-    at path: String, _ outbox: Outbox, lastID: String?, _ script: EventScript, begin: [(id: String?, bytes: [UInt8])]
+    at path: String, _ outbox: Outbox, by way: StubWay?, lastID: String?, _ script: EventScript,
+    begin: [(id: String?, bytes: [UInt8])]
   ) -> Resumption? {
     state.withLock { state in
       guard !state.isOver else { return nil }
@@ -248,17 +267,13 @@ final class Conversations: Sendable {
           isLost = true
         }
       }
-      if step == 0 {
-        for (id, bytes) in begin {
-          step += 1
-          channel.mark(id, step: step)
-          // What comes next was not seen before.
-          if let id { channel.marks[id]?.events = missed }
-          outbox.write(bytes)
-        }
+      for (id, bytes) in begin.dropFirst(step) {
+        step += 1
+        channel.mark(id, step: step, events: missed)
+        outbox.write(bytes)
       }
-      channel.clients[channel.connections] = Client(outbox: outbox, step: step)
-      for event in kept.after(missed) { outbox.write(event.bytes) }
+      channel.clients[channel.connections] = Client(outbox: outbox, way: way, step: step)
+      for event in kept.after(missed) { outbox.write(way?.event(event.bytes) ?? event.bytes) }
       channel.events.update(after: missed) { $0.step = step }
       channel.delivered = channel.events.count
       return Resumption(connection: channel.connections, step: step, isLost: isLost)
@@ -276,9 +291,10 @@ final class Conversations: Sendable {
   func write(_ bytes: [UInt8], id: String?, step: Int, to connection: Int, at path: String) {
     state.withLock { state in
       let key = Key(kind: .events, path: path)
-      guard let client = state.channels[key]?.clients[connection] else { return }
-      state.channels[key]?.clients[connection]?.step = step
-      state.channels[key]?.mark(id, step: step)
+      guard var channel = state.channels[key], let client = channel.clients[connection] else { return }
+      channel.clients[connection]?.step = step
+      channel.mark(id, step: step, events: channel.events.count)
+      state.channels[key] = channel
       client.outbox.write(bytes)
     }
   }
@@ -294,7 +310,7 @@ final class Conversations: Sendable {
       guard var channel = state.channels[key] else { return (0, []) }
       defer { state.channels[key] = channel }
       guard message.kind == .close else {
-        let pushed = Self.push(message.frame(), to: &channel)
+        let pushed = Self.push(to: &channel) { ($0?.toApp(message) ?? message).frame() }
         return (pushed.sent, pushed.dropped)
       }
       defer { channel.clients = [:] }

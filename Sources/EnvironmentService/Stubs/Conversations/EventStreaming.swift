@@ -1,10 +1,6 @@
 import Basics
 import HTTPMessages
 import Stubs
-import Transforms
-
-/// The way of a request to an upstream's endpoint, whose URLs have to be translated; nil on the main port.
-typealias StubWay = (upstream: Int, form: AddressMap.Form)
 
 /// An event stream of a stub, from the request to its end.
 struct EventStreaming: Sendable {
@@ -27,7 +23,7 @@ struct EventStreaming: Sendable {
     let outbox = Outbox(pipe)
     let resumption: Conversations.Resumption?
     do {
-      resumption = conversations.listen(at: path, outbox, lastID: lastID, script, begin: try first())
+      resumption = conversations.listen(at: path, outbox, by: way, lastID: lastID, script, begin: try first())
     } catch {
       failed(error, outbox)
       return pipe
@@ -71,21 +67,15 @@ struct EventStreaming: Sendable {
     var context = context
     context.now = environment.now
     guard let (event, id) = try step.rendered(context) else { return nil }
-    return (id, translated(event.encoded(id: id)))
-  }
-
-  private func translated(_ bytes: [UInt8]) -> [UInt8] {
-    guard let way,
-      var rewriter = environment.addresses.responseBodyRewriter(
-        contentType: "text/event-stream", upstream: way.upstream, form: way.form)
-    else { return bytes }
-    return rewriter.push(bytes) + rewriter.finish()
+    let bytes = event.encoded(id: id)
+    return (id, way?.event(bytes) ?? bytes)
   }
 
   private func play(from first: Int, _ connection: Int, _ outbox: Outbox) async throws {
+    var pace = ScriptPace(environment)
     for (number, step) in script.steps.enumerated().dropFirst(first) {
       try await outbox.room()
-      if step.delay > 0 { try await environment.sleep(milliseconds: step.delay) }
+      try await pace.wait(step.delay)
       switch step.action {
       case .close: return outbox.finish()
       case .wait: continue

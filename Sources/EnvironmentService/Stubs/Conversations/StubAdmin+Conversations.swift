@@ -11,15 +11,20 @@ extension StubAdmin {
   /// Answers the calls that may wait; nil for others.
   ///
   /// - `POST /__admin/events`: sends an event, or ends streams.
-  /// - `GET /__admin/events?path=PATH`: how many apps listen.
+  /// - `GET /__admin/events?path=PATH`: how many apps listen. `untilClosed=true&timeout=SECONDS` waits until none does.
   /// - `POST /__admin/sockets`: sends a message or a close.
-  /// - `GET /__admin/sockets?path=PATH&after=NUMBER&timeout=SECONDS`: the apps' messages.
+  /// - `GET /__admin/sockets?path=PATH&after=NUMBER&timeout=SECONDS`: the apps' messages, or with `untilClosed=true`.
   /// - `GET /__admin/collections/NAME/changes?after=NUMBER&timeout=SECONDS`: the changes of items.
   func waitingAnswer(_ request: Request, _ body: [UInt8]) async throws -> Response? {
     let (target, parts) = Self.parse(request)
     switch (request.method, parts.first, parts.count) {
     case ("POST", "events", 1): return try await sendEvent(Members(Self.json(in: body)))
-    case ("GET", "events", 1): return connections(.events, try path(target))
+    case ("GET", "events", 1):
+      let path = try path(target)
+      _ = try stub(at: path, \.events, ".events()", #"{"events": []}"#)
+      try await waitUntilClosed(.events, path, target)
+      let (total, open) = stubs.conversations.connections(.events, path)
+      return Self.json(["connections": .int(total), "open": .int(open)])
     case ("POST", "sockets", 1): return try await sendMessage(Members(Self.json(in: body)))
     case ("GET", "sockets", 1): return try await messages(target)
     case (_, "events", _), (_, "sockets", _): throw methodRefused(target)
@@ -55,11 +60,6 @@ extension StubAdmin {
     return Self.document(.object(members + [.init("clients", .int(clients))]))
   }
 
-  private func connections(_ kind: Conversations.Kind, _ path: String) -> Response {
-    let (total, open) = stubs.conversations.connections(kind, path)
-    return Self.json(["connections": .int(total), "open": .int(open)])
-  }
-
   // MARK: WebSockets
 
   private func sendMessage(_ members: Members) async throws -> Response {
@@ -81,8 +81,10 @@ extension StubAdmin {
     let path = try path(target)
     _ = try stub(at: path, \.webSocket, ".webSocket()", #"{"webSocket": {}}"#)
     let (after, deadline) = try poll(target)
-    try await waiting {
-      try await stubs.conversations.waitForMessage(at: path, after: after, until: deadline)
+    if try await !waitUntilClosed(.webSocket, path, target) {
+      try await waiting {
+        try await stubs.conversations.waitForMessage(at: path, after: after, until: deadline)
+      }
     }
     let (messages, last) = stubs.conversations.messages(at: path, after: after)
     let (total, open) = stubs.conversations.connections(.webSocket, path)
@@ -191,6 +193,22 @@ extension StubAdmin {
     throw Problem(
       status: 408, title: "No app is connected",
       detail: "\(expected) connected to \(wait.path); \(total) connected so far; launch the app before, or wait longer")
+  }
+
+  /// Waits until no app is connected at a path, if a request asks for it.
+  @discardableResult
+  private func waitUntilClosed(
+    _ kind: Conversations.Kind, _ path: String, _ target: StubRequest
+  ) async throws -> Bool {
+    guard target.queryValues("untilClosed").first == "true" else { return false }
+    let deadline = try poll(target).until
+    guard try await !waiting({ try await stubs.conversations.waitForLeaving(kind, at: path, until: deadline) }) else {
+      return true
+    }
+    let open = stubs.conversations.connections(kind, path).open
+    throw Problem(
+      status: 408, title: "Apps are still connected",
+      detail: "still connected to \(path): \(open); end the app before, or wait longer")
   }
 
   /// Waits, unless too many requests wait already.

@@ -4,7 +4,6 @@ import ControlAPI
 import Dispatch
 import HTTPMessages
 import Stubs
-import Transforms
 
 /// The server's side of a WebSocket of a stub: plays the stub's conversation, and passes messages between the app and tests.
 struct WebSocketConversation: Sendable {
@@ -47,7 +46,7 @@ struct WebSocketConversation: Sendable {
 
   private func run(_ app: Duplex) async {
     let outbox = Outbox(app.outgoing)
-    guard let connection = conversations.accept(at: path, outbox) else {
+    guard let connection = conversations.accept(at: path, outbox, by: way) else {
       outbox.finish(WebSocketMessage.close(1001, Conversations.goodbye).frame())
       return await outbox.run()
     }
@@ -98,7 +97,7 @@ struct WebSocketConversation: Sendable {
             hasClosed = true
             // Ignored if the close is the answer to one.
             outbox.finish(message.frame())
-          case .text, .binary: took(translatedToUpstream(message), connection, progress, outbox)
+          case .text, .binary: took(way?.toUpstream(message) ?? message, connection, progress, outbox)
           }
         }
       }
@@ -132,20 +131,22 @@ struct WebSocketConversation: Sendable {
 
   private func play(_ outbox: Outbox, _ progress: Monitor<Progress>) async throws {
     var last: WebSocketMessage?
+    var pace = ScriptPace(environment)
     for step in script.steps {
-      if step.delay > 0 { try await environment.sleep(milliseconds: step.delay) }
+      try await pace.wait(step.delay)
       switch step.action {
       case .wait: continue
       case .send(let message) where message.kind == .close:
         return outbox.finish(message.frame())
       case .send(let message):
         try await outbox.room()
-        outbox.write(translatedToApp(message).frame())
+        outbox.write((way?.toApp(message) ?? message).frame())
       case .sendText(let template):
         try await outbox.room()
         let message = last ?? progress.withLock { $0.unread.last?.message }
         let text = try template.render(context(after: message))
-        outbox.write(translatedToApp(WebSocketMessage(.text, Array(text.utf8))).frame())
+        let sent = WebSocketMessage(.text, Array(text.utf8))
+        outbox.write((way?.toApp(sent) ?? sent).frame())
       case .expect(let matcher, let text):
         progress.withLock { $0.expected = text }
         try await progress.wait { !$0.unread.isEmpty }
@@ -158,6 +159,7 @@ struct WebSocketConversation: Sendable {
           return missed(message, number, "expected one that matches \(text)", outbox)
         }
         last = message
+        pace.restart()
       }
     }
     guard script.isStrict else { return }
@@ -176,18 +178,6 @@ struct WebSocketConversation: Sendable {
     let text = String(decoding: message?.payload ?? [], as: UTF8.self)
     context.model = TemplateMap(context.model.members.map { ($0.name, $0.value) } + [("message", .string(text))])
     return context
-  }
-
-  private func translatedToApp(_ message: WebSocketMessage) -> WebSocketMessage {
-    guard let way else { return message }
-    let rewriting = WebSocketRewriting(addresses: environment.addresses, upstream: way.upstream, form: way.form)
-    return rewriting.toApp(message) ?? message
-  }
-
-  private func translatedToUpstream(_ message: WebSocketMessage) -> WebSocketMessage {
-    guard let way else { return message }
-    let rewriting = WebSocketRewriting(addresses: environment.addresses, upstream: way.upstream, form: way.form)
-    return rewriting.toUpstream(message) ?? message
   }
 
   // MARK: The journal
