@@ -11,6 +11,7 @@ struct DaemonBackendTests {
     "passes the same tests as an environment in the test process",
     arguments: [
       "TraitTests", "RecordingTests", "EnvironmentChangesTests", "CredentialTests", "XCTestCaseTests", "StubbingTests",
+      "OtherActorTests",
     ])
   func suites(_ suite: String) async throws {
     let daemon = try await RunningDaemon()

@@ -89,6 +89,8 @@ struct WebSocketStubTests {
       #expect(try await second.next() == .close(1000, "done"))
       #expect(try await second.next() == nil)
       let third = try await Chat(port: environment.mainPort)
+      #expect(try await environment.say(#""send": "hello""#, #", "afterConnections": 1"#) == 1)
+      #expect(try await third.nextText() == "hello")
       third.client.reset()
       let answer = try await environment.call("GET", "/sockets?path=/chat&untilClosed=true&timeout=60")
       #expect(answer.json["open"] == .int(0))

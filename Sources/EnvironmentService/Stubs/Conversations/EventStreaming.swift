@@ -28,9 +28,8 @@ struct EventStreaming: Sendable {
       failed(error, outbox)
       return pipe
     }
-    Task { await outbox.run() }
     guard let resumption else {
-      outbox.finish()
+      pipe.finish()
       return pipe
     }
     if resumption.isLost, let lastID {
@@ -43,10 +42,11 @@ struct EventStreaming: Sendable {
         // The environment or the stream has ended.
       }
     }
-    pipe.onAbandoned {
+    pipe.onAbandoned { outbox.drop() }
+    Task {
+      await outbox.run()
       conversations.left(.events, path, resumption.connection)
       player.cancel()
-      outbox.drop()
     }
     return pipe
   }
