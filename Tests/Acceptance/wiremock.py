@@ -1,8 +1,12 @@
 """Compares `diorama mock` with WireMock's own server, case by case: both get the same stubs and the same requests.
 
-    wiremock.py [--only TEXT]     --only runs the cases whose name contains TEXT
+    wiremock.py [--only TEXT] [--root-dir DIR]
 
-Fails on every difference that GENERAL and EXPECTED don't list, and on every entry of theirs that no longer occurs.
+--only runs the cases whose name contains TEXT. --root-dir compares how the two serve the mappings in DIR/mappings and
+DIR/__files, instead: it sends requests that should match each mapping, and requests that lack one of its conditions.
+
+Fails on every difference that GENERAL and EXPECTED don't list and, with all cases, on every entry of theirs that no longer
+occurs.
 """
 
 import argparse
@@ -12,6 +16,7 @@ import gzip
 import http.client
 import http.server
 import json
+import pathlib
 import re
 import shutil
 import socket
@@ -21,6 +26,7 @@ from dataclasses import dataclass, field
 
 import support
 import wiremock_admin_cases  # adds its cases to SECTIONS
+import wiremock_folder
 from wiremock_cases import FIXED_ID, OTHER_ID, SECTIONS, get, request
 
 # What differs everywhere, and why. `Comparison` reports each by its key.
@@ -112,6 +118,7 @@ EXPECTED = {
         "admin mappings: serialise response, json |",
         "admin mappings: serialise response, delays |",
     ],
+    "A jsonBody has characters beyond U+FFFF in UTF-8; WireMock has them as two escapes.": ["response: jsonBody emoji | GET /r"],
     "JSON paths are those of RFC 9535 with Jayway's newer functions; objects in lists are JSON texts, not Java's.": [
         'matchesJsonPath: object with {"equalTo": "{\\n  \\"b\\" : 1\\n}"} | POST /b {"a":[{"b":1}]}',
         'matchesJsonPath: object with {"matchesJsonPath": "$.b"} | POST /b {"a":[{"b":1}]}',
@@ -219,6 +226,8 @@ NUMBERS = {"loggedDate", "processTime", "responseSendTime", "serveTime", "totalT
 UNORDERED = {"possibleStates", "scenarios"}
 HEADERS_OF_THE_MOMENT = {"Date", "Server", "User-Agent"}
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+TIME = re.compile(r"\d\d:\d\d:\d\d(\.\d+)?")
+SURROGATES = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w")
 RAW = {"raw", "fault", "chunks"}
 
 
@@ -249,9 +258,11 @@ class Server:
         self.host, self.port, self.upstream, self.files = program.host, program.port, upstream, {}
         self.authority = f"{program.host}:{program.port}"
 
-    def run(self, case):
+    def run(self, case, keeps_stubs=False):
         """Gives the server the case's stubs, files and settings and nothing else, and sends the requests. Returns each
-        request with its answer, uploads first; a refused upload ends the case."""
+        request with its answer, uploads first; a refused upload ends the case. With `keeps_stubs`, only sends requests."""
+        if keeps_stubs:
+            return [(item, self.send(item)) for item in case.requests]
         self.reset()
         self.put_files(case.files)
         seen = []
@@ -389,8 +400,10 @@ class Comparison:
         """Lines that tell how two answers to a request differ."""
         if expected.status >= 400 and expected.body.startswith(b"<html>"):
             self.general["page"] += 1
+            if item.compare == "served" and actual.status != expected.status:
+                return [f"status: WireMock {expected.status}, diorama {actual.status}"]
             return [f"failed: {actual.failure}"] if actual.failure else []
-        if is_miss(expected):
+        if is_miss(item, expected):
             self.general["miss"] += 1
             problem = actual.json() if item.method != "HEAD" else {"status": 404}
             seen = [actual.status, actual.header("content-type"), actual.header("diorama-miss"), problem.get("status")]
@@ -425,13 +438,20 @@ class Comparison:
             self.general["vary"] += found
             return {"failure": answer.failure, "bytes": text}
         parts = {"failure": answer.failure, "status": answer.status}
-        if item.compare in ("exact", "json", "delay"):
+        if item.compare in ("exact", "json", "delay", "served"):
             parts["reason"] = self.reason(answer)
             parts["headers"] = self.headers(answer, server)
         if item.compare == "file":
             parts["type"] = answer.header("content-type")
         if item.compare in ("exact", "delay", "file"):
             parts["body"] = content(answer).decode("utf-8", "backslashreplace").replace(server.authority, "<server>")
+        if item.compare == "served":
+            # As EXPECTED has it: headers are UTF-8, and so are characters beyond U+FFFF.
+            if server is self.subject:
+                fields = ((name, value.encode("latin-1")) for name, value in parts["headers"])
+                parts["headers"] = [(name, value.decode("utf-8", "replace")) for name, value in fields]
+            text = content(answer).decode("utf-8", "backslashreplace")
+            parts["body"] = TIME.sub("<time>", SURROGATES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text))
         if item.compare == "json":
             parts["body"] = masked(answer.json(), server)
         if item.compare == "error":
@@ -455,15 +475,18 @@ class Comparison:
         kept = []
         for name, value in answer.headers:
             name = name.lower()
-            if name == "content-encoding" or (name, value) == ("vary", "Accept-Encoding, User-Agent"):
+            added = name == "vary" and value in ("Accept-Encoding, User-Agent", "User-Agent") and server is self.oracle
+            if name == "content-encoding" or added:
                 self.general["vary"] += 1
             elif name not in HEADERS_LEFT_OUT:
                 kept.append((name, masked_ids(value).replace(server.authority, "<server>")))
         return sorted(kept, key=lambda pair: pair[0])
 
 
-def is_miss(answer):
+def is_miss(item, answer):
     """Whether WireMock says that no stub matches."""
+    if item.compare == "served":
+        return answer.status == 404 and not answer.header("matched-stub-id")
     texts = (b"No response could be served as there are no stub mappings", b"\n" + b" " * 47 + b"Request was not matched\n")
     return answer.status == 404 and (answer.body.startswith(texts) or answer.header("content-type") == "text/plain" and not answer.body)
 
@@ -523,19 +546,27 @@ def places(one, two, at=""):
 
 
 def main():
-    options = argparse.ArgumentParser(usage="wiremock.py [--only TEXT]")
+    options = argparse.ArgumentParser(usage="wiremock.py [--only TEXT] [--root-dir DIR]")
     options.add_argument("--only", default="")
-    only = options.parse_args().only
+    options.add_argument("--root-dir", type=pathlib.Path)
+    options = options.parse_args()
     checks = support.Checks("wiremock")
     if not checks.that(shutil.which("java"), "java is installed, which WireMock requires"):
         checks.end()
-    cases = [case for section in SECTIONS for case in section() if only in case.name]
+    if options.root_dir and not (options.root_dir / "mappings").is_dir():
+        sys.exit(f"wiremock.py: {options.root_dir} has no folder 'mappings'")
+    sections = [lambda: wiremock_folder.cases(options.root_dir)] if options.root_dir else SECTIONS
+    cases = [case for section in sections for case in section() if options.only in case.name]
     reasons = {entry: reason for reason, entries in EXPECTED.items() for entry in entries}
-    used, requests, differing = set(), 0, 0
+    used, requests, served, differing = set(), 0, 0, 0
     with support.folder() as folder, Upstream() as upstream:
         for name in ("wiremock", "diorama"):
-            (folder / name / "mappings").mkdir(parents=True)
-            (folder / name / "__files").mkdir()
+            if options.root_dir:
+                shutil.copytree(options.root_dir, folder / name)
+            for inner in ("mappings", "__files"):
+                (folder / name / inner).mkdir(parents=True, exist_ok=True)
+        if options.root_dir:
+            wiremock_folder.put_in_order(folder / "wiremock")
         java = ["java", "-Duser.language=en", "-Duser.country=US", "-Duser.timezone=UTC", "-jar", support.wiremock_jar()]
         java += ["--port", "0", "--bind-address", "127.0.0.1", "--root-dir", folder / "wiremock", "--global-response-templating"]
         mock = support.Mock(folder / "diorama", "--global-response-templating", "--time-zone", "UTC")
@@ -544,21 +575,26 @@ def main():
                 servers = Server(wiremock, upstream.url), Server(mock, upstream.url)
                 comparison = Comparison(*servers)
                 for case in cases:
-                    both = list(pool.map(lambda server: server.run(case), servers))
+                    both = list(pool.map(lambda server: server.run(case, keeps_stubs=options.root_dir), servers))
                     requests += len(case.requests)
                     for (item, expected), (_, actual) in zip(*both):
+                        served += item.compare == "served" and not is_miss(item, expected)
                         lines = comparison.differences(item, expected, actual)
                         title = f"{case.name} | {item}"
                         entries = {entry for entry in reasons if f"{title} ".startswith(entry.rstrip() + " ")} if lines else set()
                         used |= entries
                         differing += bool(entries)
                         checks.that(not lines or entries, title[:300], "\n      ".join(lines))
-    if not only:
+                    if options.root_dir:
+                        reached = any(item.compare == "served" and not is_miss(item, answer) for item, answer in both[0])
+                        checks.that(reached, f"{case.name}: a request is made that it answers")
+    if not options.only and not options.root_dir:
         for key, reason in GENERAL.items():
             checks.that(comparison.general[key], f"a general difference no longer occurs; remove it: {reason}")
         for entry in sorted(reasons.keys() - used):
             checks.that(False, f"no longer differs; remove it from EXPECTED: {entry}")
-    checks.say(f"{len(cases)} cases, {requests} requests, {differing} expected differences; {dict(comparison.general)}")
+    counts = f"{len(cases)} cases, {requests} requests" + (f", {served} served" if options.root_dir else "")
+    checks.say(f"{counts}, {differing} expected differences; {dict(comparison.general)}")
     checks.end()
 
 

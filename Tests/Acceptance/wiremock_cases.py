@@ -26,6 +26,7 @@ class Request:
              "raw"      the head's lines in order and the body, on a connection that is to be closed
              "fault"    every byte on a connection that the client would keep open
              "chunks"   every byte on a kept connection up to the last chunk
+             "served"   as exact, but for times of day in the body
              "delay"    as exact, and the answer takes between `least` and `most` seconds
     """
 
@@ -1127,6 +1128,7 @@ def responses():
             (get("/r"),),
         )
     yield response("response: jsonBody text escapes", {"jsonBody": {"t": "é/\"\\\n\t\u0001\u007f\u2028<>&'"}})
+    yield response("response: jsonBody emoji", {"jsonBody": {"t": "\U0001f389"}})
     yield response("response: base64Body", {"base64Body": base64.b64encode(bytes(range(256))).decode()})
     yield response("response: base64Body with body", {"base64Body": "YWJj", "body": "body"})
     yield response("response: body with jsonBody", {"body": "body", "jsonBody": {"a": 1}})
