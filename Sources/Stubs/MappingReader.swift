@@ -55,6 +55,14 @@ package enum MappingReader {
     return mapping
   }
 
+  /// A mapping with another id.
+  package static func mapping(_ mapping: StubMapping, withID id: String) -> StubMapping {
+    var mapping = mapping
+    mapping.id = id
+    mapping.source = identified(mapping.source, id)
+    return mapping
+  }
+
   private static func identified(_ json: JSON, _ id: String) -> JSON {
     var members = (json.object ?? []).filter { !["id", "uuid", "insertionIndex"].contains($0.key) }
     if let index = members.firstIndex(where: { $0.key == "request" }), let request = members[index].value.object {
@@ -221,6 +229,11 @@ package enum MappingReader {
     // `and` and `or` are lists of their own; other conditions cannot be combined in one object.
     if given.count > 1 {
       throw members.error(given[1], "'\(name)' is given, too; combine them with {\"and\": [{…}, {…}]}")
+    }
+    // Tools write `false` beside every condition for texts.
+    if name != "equalTo", try members.bool("caseInsensitive") ?? false {
+      throw members.error(
+        "caseInsensitive", "'\(name)' distinguishes upper and lower case; use equalTo, or matches with (?i)")
     }
     let place = members.place.isEmpty ? name : "\(members.place).\(name)"
     switch name {

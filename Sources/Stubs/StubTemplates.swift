@@ -19,6 +19,12 @@ package struct StubTemplates: Sendable {
       && proxyHeaders.allSatisfy(\.value.isPlain)
   }
 
+  /// The error of the first helper that doesn't exist; the response cannot be rendered then.
+  package var unknownHelper: CodedError? {
+    let all = [body, fileName, proxyURL].compactMap(\.self) + (headers + proxyHeaders).map(\.value)
+    return all.lazy.compactMap(\.unknownHelper).first
+  }
+
   /// Parses the templates of a response.
   ///
   /// - Parameters:

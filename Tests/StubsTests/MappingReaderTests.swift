@@ -26,7 +26,8 @@ struct MappingReaderTests {
       ),
       (
         #"{"request": {"bodyPatterns": [{"contains": "1", "caseInsensitive": true}]}}"#,
-        "request.bodyPatterns[0].caseInsensitive: unknown member"
+        "request.bodyPatterns[0].caseInsensitive: 'contains' distinguishes upper and lower case; "
+          + "use equalTo, or matches with (?i)"
       ),
       (
         #"{"request": {"urlPattern": "("}}"#,
@@ -75,6 +76,12 @@ struct MappingReaderTests {
       try mapping(#"{"response": {"body": "{{#if x}}", "transformers": ["response-template"]}}"#)
     }
     #expect(error?.message.hasPrefix("response.body: line 1, column 1: ") == true, "\(error?.message ?? "")")
+  }
+
+  @Test("accept caseInsensitive: false beside any condition")
+  func caseSensitive() throws {
+    let mapping = try mapping(#"{"request": {"bodyPatterns": [{"contains": "a", "caseInsensitive": false}]}}"#)
+    #expect(mapping.request.body.count == 1)
   }
 
   @Test("hold one mapping or several, and get an id if they have none")

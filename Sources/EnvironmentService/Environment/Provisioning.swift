@@ -58,6 +58,8 @@ package enum Provisioning {
     // In mode mock no recording keeps the seed, so a constant one makes runs repeat.
     let seed =
       specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? (mode == .mock ? mockSeed : randomSeed())
+    let stubs = try stubs(specification, mode: mode, seed: seed)
+    notes += stubs.state.withLock(\.notes)
     let (shifter, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
     if let moved { notes.append(moved) }
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
@@ -94,8 +96,7 @@ package enum Provisioning {
     return Environment.Plan(
       id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
-      recorder: recorder, stubs: try stubs(specification, mode: mode, seed: seed),
-      faults: try FaultSet(specification.faults ?? []), state: state)
+      recorder: recorder, stubs: stubs, faults: try FaultSet(specification.faults ?? []), state: state)
   }
 
   /// The seed in mode mock, if none is given.

@@ -188,12 +188,19 @@ struct StubAdmin {
   }
 
   private func read(_ json: JSON) throws(CodedError) -> StubMapping {
-    try MappingReader.mapping(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
+    let mapping = try MappingReader.mapping(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
+    try check([mapping])
+    return mapping
+  }
+
+  private func check(_ mappings: [StubMapping]) throws(CodedError) {
+    if let problem = mappings.lazy.compactMap({ $0.response.templates?.unknownHelper }).first { throw problem }
   }
 
   private func importMappings(_ json: JSON) throws -> Response {
     guard json["mappings"] != nil else { throw CodedError(.usage, "missing", at: "mappings") }
     let mappings = try MappingReader.mappings(json, isTemplate: stubs.areTemplates, makeID: stubs.newID)
+    try check(mappings)
     let options = json["importOptions"]
     let keepsKnown = options?["duplicatePolicy"]?.string == "IGNORE"
     // The first of the list is to be matched first.

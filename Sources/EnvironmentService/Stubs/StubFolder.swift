@@ -33,17 +33,38 @@ struct StubFolder: Sendable {
   /// Reads all mapping files, sorted by path.
   ///
   /// - Throws: ``CodedError`` that names the file and the member.
-  func mappings(isTemplate: Bool, makeID: () -> String) throws(CodedError) -> [StubMapping] {
+  /// - Returns: the mappings, and what to tell the user about them.
+  func mappings(
+    isTemplate: Bool, makeID: () -> String
+  ) throws(CodedError) -> (mappings: [StubMapping], notes: [String]) {
     var all: [StubMapping] = []
+    var notes: [String] = []
+    /// The file of each id.
+    var files: [String: String] = [:]
     for name in names(in: mappingsPath) where name.hasSuffix(".json") {
       let file = "\(mappingsPath)/\(name)"
       let bytes = try Self.read(file, in: mappingsPath)
       let json = try JSON.parse(bytes, name: file)
-      do { all += try MappingReader.mappings(json, isTemplate: isTemplate, makeID: makeID) } catch {
+      let mappings: [StubMapping]
+      do { mappings = try MappingReader.mappings(json, isTemplate: isTemplate, makeID: makeID) } catch {
         throw CodedError(error.kind, error.message, at: file)
       }
+      for var mapping in mappings {
+        // WireMock serves both stubs, too.
+        if let other = files[mapping.id] {
+          notes.append(
+            "\(file): the id \(mapping.id) is also in \(other), so this stub gets another; change one of them")
+          mapping = MappingReader.mapping(mapping, withID: makeID())
+        }
+        files[mapping.id] = file
+        // The stub of a helper that WireMock gets from an extension may not be needed.
+        if let problem = mapping.response.templates?.unknownHelper {
+          notes.append("\(file): this stub answers status 500, because its template can't be used: \(problem.message)")
+        }
+        all.append(mapping)
+      }
     }
-    return all
+    return (all, notes)
   }
 
   /// Reads a file of collections.

@@ -37,6 +37,8 @@ final class StubServer: Sendable {
     fileprivate var loadedGeneration = 0
     /// The stubs of the folder by id, as they were read.
     fileprivate var loaded: [String: JSON] = [:]
+    /// What to tell the user about the folder.
+    fileprivate(set) var notes: [String] = []
   }
 
   /// A hash of port, method and target.
@@ -101,10 +103,12 @@ final class StubServer: Sendable {
   }
 
   private func load(_ folder: StubFolder) throws(CodedError) {
-    for mapping in try folder.mappings(isTemplate: areTemplates, makeID: newID) {
-      try state.withLock { (state) throws(CodedError) in try state.store.add(mapping) }
+    let (mappings, notes) = try folder.mappings(isTemplate: areTemplates, makeID: newID)
+    try state.withLock { (state) throws(CodedError) in
+      for mapping in mappings { try state.store.add(mapping) }
+      state.noteLoaded()
+      state.notes = notes
     }
-    state.withLock { $0.noteLoaded() }
   }
 
   // MARK: Changes
@@ -157,7 +161,7 @@ final class StubServer: Sendable {
 
   /// Restores the mappings of the folder, and the first state of all scenarios.
   func reset() throws(CodedError) {
-    let mappings = try folder?.mappings(isTemplate: areTemplates, makeID: newID) ?? []
+    let mappings = try folder?.mappings(isTemplate: areTemplates, makeID: newID).mappings ?? []
     try state.withLock { (state) throws(CodedError) in
       state.store.removeAll()
       state.store.resetScenarios()

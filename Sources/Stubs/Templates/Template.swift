@@ -31,22 +31,26 @@ package struct Template: Sendable {
   package let name: String
   private let text: String
   private let nodes: [TemplateNode]
+  /// The error of the first helper that doesn't exist, such as one of an extension of WireMock. Rendering throws it.
+  package let unknownHelper: CodedError?
 
   /// Parses a template.
   ///
   /// - Parameters:
   ///   - text: the template. A text without `{{` renders as itself.
   ///   - name: the place of the template, which precedes line and column in errors.
-  /// - Throws: `CodedError` of kind `broken` for invalid syntax, an unknown helper, and partials and decorators.
+  /// - Throws: `CodedError` of kind `broken` for invalid syntax, and for partials and decorators.
   package init(_ text: String, name: String) throws(CodedError) {
     self.name = name
     self.text = text
     guard text.utf8.contains(UInt8(ascii: "{")) else {
       nodes = []
+      unknownHelper = nil
       return
     }
     var parser = TemplateParser(text, name: name)
     nodes = try parser.parse()
+    unknownHelper = parser.unknownHelper
   }
 
   /// Whether there is nothing to fill in.
@@ -56,9 +60,10 @@ package struct Template: Sendable {
   ///
   /// The same context, with the same random values, always gives the same text.
   ///
-  /// - Throws: `CodedError` of kind `broken` if a helper rejects its parameters or a limit is exceeded. Many helpers write
+  /// - Throws: ``unknownHelper``, and a `CodedError` of kind `broken` if a helper rejects its parameters or a limit is exceeded. Many helpers write
   ///   `[ERROR: …]` instead, as WireMock's do.
   package func render(_ context: TemplateContext) throws(CodedError) -> String {
+    if let unknownHelper { throw unknownHelper }
     guard !nodes.isEmpty else { return text }
     let renderer = TemplateRenderer(context, name: name, text: text)
     try renderer.render(nodes, in: TemplateScope(.map(context.model)))

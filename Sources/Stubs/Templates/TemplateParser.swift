@@ -12,6 +12,8 @@ struct TemplateParser {
   private var open: [(name: String, scope: String?, isInverse: Bool)] = []
   /// Whether the last tag ended with `~`.
   private var trimsNext = false
+  /// The error of the first helper that doesn't exist.
+  private(set) var unknownHelper: CodedError?
 
   init(_ text: String, name: String) {
     bytes = Array(text.utf8)
@@ -313,18 +315,21 @@ struct TemplateParser {
       result.params.append(try argument())
     }
     if let helper = result.helper, helper.isUnsupported {
-      throw failure("the helper '\(name)' is not supported; remove it", at: offset)
+      noteUnknown(failure("the helper '\(name)' is not supported; remove it", at: offset))
     }
-    if result.helper == nil, !(result.params.isEmpty && result.hash.isEmpty) { throw unknownHelper(name, at: offset) }
+    if result.helper == nil, !(result.params.isEmpty && result.hash.isEmpty) { noteUnknown(name, at: offset) }
     return result
   }
 
-  private func unknownHelper(_ name: String, at offset: Int) -> CodedError {
+  private mutating func noteUnknown(_ error: CodedError) { unknownHelper = unknownHelper ?? error }
+
+  private mutating func noteUnknown(_ name: String, at offset: Int) {
     let known = TemplateHelper.allCases.filter { !$0.isUnsupported }.map(\.rawValue)
     let likely = EditDistance.likely(name, among: known)
-    return failure(
-      "there is no helper '\(name)'; " + (likely.map { "did you mean '\($0)'?" } ?? "see WireMock's documentation"),
-      at: offset)
+    noteUnknown(
+      failure(
+        "there is no helper '\(name)'; " + (likely.map { "did you mean '\($0)'?" } ?? "see WireMock's documentation"),
+        at: offset))
   }
 
   private mutating func argument() throws(CodedError) -> TemplateExpression.Argument {
@@ -342,7 +347,7 @@ struct TemplateParser {
       skipSpace()
       guard at < end, bytes[at] == UInt8(ascii: ")") else { throw failure("')' expected, found \(found())", at: at) }
       at += 1
-      guard call.helper != nil else { throw unknownHelper(call.name, at: call.offset) }
+      if call.helper == nil { noteUnknown(call.name, at: call.offset) }
       return .call(call)
     case let byte
     where byte.isDigit

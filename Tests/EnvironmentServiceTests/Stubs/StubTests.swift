@@ -98,6 +98,46 @@ struct StubTests {
     }
   }
 
+  @Test("answer 500 if their template calls a helper that doesn't exist, which is noted at the start")
+  func unknownHelper() async throws {
+    try await withService { fixture in
+      try fixture.writeMappings(
+        #"{"mappings": [{"request": {"url": "/a"}, "response": {"body": "{{fnow offset='1 days'}}"}},"#
+          + #"{"request": {"url": "/b"}, "response": {"body": "{{now format='yyyy'}}"}}]}"#)
+      let environment = try fixture.mocked {
+        $0.stubsAreTemplates = true
+        $0.clock.start = RFC3339.parse("2018-10-08T09:00:00Z")
+      }
+      let file = "\(fixture.folder)/stubs/mappings/mappings.json"
+      let problem = "mappings[0].response.body: line 1, column 3: there is no helper 'fnow'; did you mean 'now'?"
+      #expect(
+        environment.notes == ["\(file): this stub answers status 500, because its template can't be used: \(problem)"])
+      let refused = try await ask(environment.mainPort, request("GET", "/a"))
+      #expect(refused.status == 500)
+      #expect(refused.text.contains(problem))
+      #expect(try await ask(environment.mainPort, request("GET", "/b")).text == "2018")
+      #expect(await environment.end().report.ok == false)
+    }
+  }
+
+  @Test("with the same id in a folder are all served, which is noted at the start")
+  func sameID() async throws {
+    try await withService { fixture in
+      let id = "11111111-2222-3333-4444-555555555555"
+      try fixture.writeMappings(#"{"id": "\#(id)", "request": {"url": "/a"}, "response": {"body": "a"}}"#, "a.json")
+      try fixture.writeMappings(#"{"id": "\#(id)", "request": {"url": "/b"}, "response": {"body": "b"}}"#, "b.json")
+      let environment = try fixture.mocked()
+      let folder = "\(fixture.folder)/stubs/mappings"
+      #expect(
+        environment.notes == [
+          "\(folder)/b.json: the id \(id) is also in \(folder)/a.json, so this stub gets another; change one of them"
+        ])
+      #expect(try await ask(environment.mainPort, request("GET", "/a")).text == "a")
+      #expect(try await ask(environment.mainPort, request("GET", "/b")).text == "b")
+      _ = await environment.end()
+    }
+  }
+
   @Test("are recorded neither in mode record nor in extend")
   func recording() async throws {
     let upstream = try TestUpstream { text("live \($0.target)", type: "text/plain") }
@@ -345,6 +385,10 @@ struct StubAdminTests {
       let refused = try await call(environment, "POST", "/mappings", #"{"request": {"urlPth": "/a"}}"#)
       #expect(refused.status == 422)
       #expect(try JSON.parse(refused.body)["errors"]?.array?.first?["source"]?["pointer"] == "/request/urlPth")
+      let template = #"{"response": {"body": "{{fnow x=1}}", "transformers": ["response-template"]}}"#
+      for (path, body) in [("/mappings", template), ("/mappings/import", #"{"mappings": [\#(template)]}"#)] {
+        #expect(try await call(environment, "POST", path, body).text.contains("there is no helper 'fnow'"), "\(path)")
+      }
     }
   }
 
