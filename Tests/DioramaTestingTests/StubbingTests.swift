@@ -116,6 +116,18 @@ struct StubbingTests {
     }
   }
 
+  @Test("distinguish strings in a body from numbers")
+  func strings() async throws {
+    let environment = try TestEnvironment.current
+    try await environment.stub(.post("/names").body(\.name, "Ann \"A\"").body(\.code, "7")) { .status(201) }
+    try await environment.stub(.post("/text").body(json: "Ann")) { .status(202) }
+    let name = try await send("POST", "/names", #"{"name": "Ann \"A\"", "code": "7"}"#, in: environment)
+    #expect(name.status == 201)
+    #expect(try await send("POST", "/text", #""Ann""#, in: environment).status == 202)
+    try await environment.verify(.post("/names").body(\.code, "7"), count: 1)
+    try await environment.verify(.post("/names").body(\.code, 7), count: 0)
+  }
+
   @Test("that cannot be made are refused with the reason")
   func refused() async throws {
     let environment = try TestEnvironment.current

@@ -109,7 +109,11 @@ extension TestEnvironment {
     private func body(_ value: Value, _ condition: (JSON) -> JSON) -> Self {
       with { pattern in
         switch value.content {
-        case .success(let json): pattern.bodyPatterns.append(condition(json))
+        case .success(let json):
+          // A string there is read as the text of a JSON document.
+          let isText = json.string != nil
+          let document = isText ? .string(String(decoding: json.encoded(), as: UTF8.self)) : json
+          pattern.bodyPatterns.append(condition(document))
         case .failure(let error): pattern.failure = pattern.failure ?? error
         }
       }
