@@ -6,8 +6,9 @@ import Foundation
 
 /// The API of the clinic's backend.
 struct ClinicAPI {
-  struct User: Decodable {
+  struct User: Codable {
     var id: String
+    var email: String
     var token: String
   }
 
@@ -36,6 +37,14 @@ struct ClinicAPI {
     var confirmation: URL
   }
 
+  struct Prescription: Codable {
+    var medicine: String
+    /// In milligrams.
+    var dose: Int
+    /// The name of the GP who wrote it.
+    var doctor: String
+  }
+
   private let base: URL
   private let transport = Transport()
 
@@ -49,6 +58,11 @@ struct ClinicAPI {
       var age: Int
     }
     return try await transport.json("POST", base.appending(path: "v1/users"), body: Wish(email: email, age: age))
+  }
+
+  /// Registers the owner of a Facebook account.
+  func register(facebookToken: String) async throws -> User {
+    try await transport.json("POST", base.appending(path: "v1/users"), body: ["facebookToken": facebookToken])
   }
 
   /// Opens a session. The system stores its cookie.
@@ -91,6 +105,11 @@ struct ClinicAPI {
     return try await transport.json("POST", base.appending(path: "v1/appointments"), body: wish, token: token)
   }
 
+  /// What GPs have prescribed to the patient.
+  func prescriptions(token: String) async throws -> [Prescription] {
+    try await transport.json("GET", base.appending(path: "v1/prescriptions"), token: token)
+  }
+
   /// Downloads a document from an absolute URL.
   func document(at url: URL) async throws -> Data {
     try await transport.send("GET", url)
@@ -104,6 +123,8 @@ struct ClinicAPI {
 /// An error between the app and its backend, on one line.
 struct ClinicError: Error, CustomStringConvertible {
   var description: String
+  /// Whether another attempt may succeed: the connection failed, or the backend did.
+  var isTemporary = false
 }
 
 /// Requests and responses, usually JSON.
@@ -157,7 +178,7 @@ struct Transport {
       return try await session.data(for: request)
     } catch {
       let reason = (error as NSError).localizedDescription.split(whereSeparator: \.isNewline).first ?? "no response"
-      throw ClinicError(description: "\(call): \(reason)")
+      throw ClinicError(description: "\(call): \(reason)", isTemporary: true)
     }
   }
 
@@ -169,6 +190,8 @@ struct Transport {
     let status = (response as? HTTPURLResponse)?.statusCode ?? 0
     let problem = try? JSONDecoder().decode(Problem.self, from: data)
     let firstLine = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).first.map(String.init)
-    return ClinicError(description: "\(call): status \(status): \(problem?.detail ?? firstLine ?? "no reason given")")
+    return ClinicError(
+      description: "\(call): status \(status): \(problem?.detail ?? firstLine ?? "no reason given")",
+      isTemporary: status >= 500)
   }
 }

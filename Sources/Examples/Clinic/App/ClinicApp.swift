@@ -8,7 +8,8 @@ import Foundation
 #endif
 
 /// A patient's app on the command line. `clinic book` registers, books a slot and downloads the confirmation;
-/// `clinic visit` stays signed in for a while, then asks for the PIN.
+/// `clinic visit` stays signed in for a while, then asks for the PIN; `clinic prescriptions` registers and lists what a GP
+/// has prescribed; `clinic register --with facebook` registers with a Facebook account.
 ///
 /// It is an ordinary app, except that it gets time, random values, secrets, toggles and backends from `AppControls`.
 @main
@@ -23,6 +24,14 @@ struct ClinicApp {
       switch options.command {
       case .book: try await Booking(api: api, controls: controls, screen: screen).run()
       case .visit: try await Visit(api: api, controls: controls, screen: screen).run()
+      case .prescriptions: try await Prescriptions(api: api, controls: controls, screen: screen).run()
+      case .register:
+        guard options.isWithFacebook else {
+          screen.show("registered \(try await Registration(api: api, controls: controls).register().email)")
+          return
+        }
+        let facebook = FacebookAPI(controls.endpoint("facebook", default: FacebookAPI.live))
+        try await FacebookRegistration(api: api, facebook: facebook, screen: screen).run()
       }
     } catch let error as Options.Problem {
       fail("\(error.description)\n\(Options.usage)", status: 64)
@@ -61,7 +70,7 @@ extension Toggle<Bool> {
 
 /// The command line.
 struct Options {
-  static let usage = "usage: clinic book|visit [--backend URL]"
+  static let usage = "usage: clinic book|visit|prescriptions|register [--with facebook] [--backend URL]"
 
   /// The action of the patient.
   enum Command: String {
@@ -69,9 +78,15 @@ struct Options {
     case book
     /// Stay signed in.
     case visit
+    /// List the prescriptions of a new patient.
+    case prescriptions
+    /// Register a new patient.
+    case register
   }
 
   let command: Command
+  /// Whether to register with a Facebook account.
+  var isWithFacebook = false
   /// The URL of the clinic's backend.
   var backend = URL(string: "https://dev.clinic.example") ?? URL(filePath: "/")
 
@@ -89,6 +104,9 @@ struct Options {
           ["http", "https"].contains(scheme), url.host() != nil
         else { throw Problem(description: "--backend requires a URL such as https://dev.clinic.example") }
         backend = url
+      } else if argument == "--with", command == Command.register.rawValue {
+        guard rest.popFirst() == "facebook" else { throw Problem(description: "--with requires facebook") }
+        isWithFacebook = true
       } else if argument.hasPrefix("-"), !argument.hasPrefix("--"), rest.first?.hasPrefix("-") == false {
         // `-key value` pairs are user defaults, as for any app on Apple platforms.
         rest.removeFirst()

@@ -30,6 +30,7 @@ final class ClinicHandler: RequestHandler {
     case ("POST", "sessions", []): return try openSession(call)
     case ("GET", "clinics", []): return try listClinics(call)
     case ("GET", "slots", []): return try listSlots(call)
+    case ("GET", "prescriptions", []): return try listPrescriptions(call)
     case ("POST", "appointments", []): return try book(call)
     case ("GET", "appointments", let rest) where rest.count == 1: return try show(call, rest[0])
     case ("GET", "appointments", let rest) where rest.count == 2 && rest[1] == "confirmation.pdf":
@@ -38,7 +39,7 @@ final class ClinicHandler: RequestHandler {
       throw Replies.Problem(
         status: 405, title: "Method not allowed", detail: "\(call.method) is not allowed for /v1/\(name)", allow: "POST"
       )
-    case (_, let name, []) where ["clinics", "slots"].contains(name):
+    case (_, let name, []) where ["clinics", "slots", "prescriptions"].contains(name):
       throw Replies.Problem(
         status: 405, title: "Method not allowed", detail: "\(call.method) is not allowed for /v1/\(name)", allow: "GET")
     default: throw Replies.Problem.notFound("unknown path")
@@ -121,6 +122,14 @@ final class ClinicHandler: RequestHandler {
       return Schedule.slots(onDayFrom: day ?? nil, now: now).map { records.slot(of: clinic, at: $0) }
     }
     return try Replies.json(200, Answer(slots: slots.map { .init(id: $0.id, startsAt: release.moment($0.start)) }))
+  }
+
+  // MARK: Prescriptions
+
+  /// None, since GPs write them in a program of their own.
+  private func listPrescriptions(_ call: Call) throws -> Response {
+    _ = try user(call)
+    return try Replies.json(200, [String]())
   }
 
   // MARK: Appointments
