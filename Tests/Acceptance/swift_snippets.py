@@ -24,13 +24,17 @@ struct API { func slots() async throws -> [Slot] { [] } }
 struct Screen { func lock(after duration: Duration, on clock: DioramaClock) async throws {} }
 struct File { let name: String }
 struct Prescription: Codable, Sendable { var id = 0, dose = 0.0 }
+enum ClinicAPI {
+  struct Prescription: Codable { var medicine: String, dose: Int }
+  struct User: Codable, Mockable { var email: String }
+}
 struct Refill: Codable, Sendable { var accepted = true }
 enum Plan: CaseIterable { case basic, full }
 enum Theme: String { case light, dark }
 struct Location: Codable, Sendable { static let london = Location() }
 let controls = try! AppControls.launch(), strings = controls.strings, clock = controls.clock
 nonisolated(unsafe) var token = ""
-let key = "", start = Date(), london = TimeZone(identifier: "Europe/London")!
+let prescription = Prescription(), key = "", start = Date(), london = TimeZone(identifier: "Europe/London")!
 let all: [Slot] = [], files: [File] = [], registry = [1, 2], api = API(), screen = Screen()
 let app = TestApplication(executable: "clinic"), environment = try! TestEnvironment.current
 func showLogin() {}
