@@ -406,6 +406,10 @@ package enum MappingReader {
       response.fault = fault
     }
     response.proxy = try proxy(members)
+    response.isCallback = try members.bool("callback") ?? false
+    if response.isCallback, let other = members.json.object?.first(where: { $0.key != "callback" })?.key {
+      throw members.error(other, "a client of the admin API makes the response; remove this member or 'callback'")
+    }
     var transformers = try members.strings("transformers") ?? []
     transformers.removeAll { $0 == "response-template" }
     if let other = transformers.first {

@@ -99,6 +99,8 @@ package struct StubResponse: Sendable {
   package var webSocket: WebSocketScript?
   /// The templates; nil if the texts of the response are sent as they are.
   package var templates: StubTemplates?
+  /// Whether a client of the admin API makes the response.
+  package var isCallback = false
   /// The values of `parameters` in templates.
   package var parameters: JSON = .object([JSON.Member]())
 
@@ -106,7 +108,8 @@ package struct StubResponse: Sendable {
 
   /// Whether every request gets the same bytes at once.
   package var isConstant: Bool {
-    reason.isEmpty && fixedDelay == nil && distribution == nil && dribble == nil && fault == nil && proxy == nil
+    !isCallback && reason.isEmpty && fixedDelay == nil && distribution == nil && dribble == nil && fault == nil
+      && proxy == nil
       && events == nil && webSocket == nil && templates?.isPlain ?? true
   }
 }

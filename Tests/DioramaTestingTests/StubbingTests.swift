@@ -1,3 +1,4 @@
+import Basics
 import DioramaTesting
 import Foundation
 import HTTPMessages
@@ -47,6 +48,36 @@ struct StubbingTests {
       seen.append("\(answer.status) \(answer.text) \(answer.headers["X-Last"] ?? "")")
     }
     #expect(seen == ["500  ", "200 one ", "200 two yes", "200 two yes"])
+  }
+
+  @Test("answer by a closure that sees the request, also several at the same time")
+  func closure() async throws {
+    let environment = try TestEnvironment.current
+    let both = Monitor(0)
+    let stub = try await environment.stub(.post("/doses/{id}")) { request in
+      // The second request is answered first.
+      let isFirst = both.withLock { count in
+        count += 1
+        return count == 1
+      }
+      if isFirst { try await both.wait { $0 == 2 } }
+      let given = try request.decoded(as: Prescription.self)
+      return .json(Prescription(id: given.id, dose: given.dose * 2)).header("X-URL", request.url)
+    }
+    async let first = send("POST", "/doses/1", #"{"id": 1, "dose": 1.5}"#, in: environment)
+    async let second = send("POST", "/doses/2", #"{"id": 2, "dose": 4}"#, in: environment)
+    for (answer, id, dose) in [(try await first, 1, 3.0), (try await second, 2, 8.0)] {
+      #expect(try JSONDecoder().decode(Prescription.self, from: Data(answer.body)) == Prescription(id: id, dose: dose))
+      #expect(answer.headers["X-URL"] == "https://api.example.com/doses/\(id)")
+    }
+    try await stub.remove()
+    #expect(try await send("POST", "/doses/1", in: environment).status == 501)
+    try await withKnownIssue {
+      try await environment.stub(.get("/broken")) { _ in throw CancellationError() }
+      #expect(try await send("GET", "/broken", in: environment).status == 500)
+    } matching: { issue in
+      issue.comments.contains { $0.rawValue.contains("the stub GET /broken can't answer: CancellationError()") }
+    }
   }
 
   @Test("are needed to verify requests, because others are not kept")

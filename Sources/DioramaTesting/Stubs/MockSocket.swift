@@ -192,7 +192,7 @@ public struct MockSocket: Sendable {
       do {
         _ = try await poll(after: .max, wait: min(rest, TestEnvironment.longestWait), "&untilClosed=true")
         return
-      } catch where error.kind == .timedOut && rest > TestEnvironment.longestWait {
+      } catch  where error.kind == .timedOut && rest > TestEnvironment.longestWait {
         continue
       }
     }

@@ -139,7 +139,7 @@ extension TestEnvironment {
       ]
       do {
         return try await admin("POST", call, .object(members + wait))["clients"]?.int ?? 0
-      } catch where error.kind == .timedOut && rest > Self.longestWait {
+      } catch  where error.kind == .timedOut && rest > Self.longestWait {
         // Nothing was sent.
         continue
       }

@@ -31,6 +31,16 @@ extension TestEnvironment {
     /// The body.
     public let body: Data
 
+    init(_ json: JSON) {
+      method = json["method"]?.string ?? ""
+      url = json["absoluteUrl"]?.string ?? ""
+      let fields = (json["headers"]?.object ?? []).map { member in
+        (member.key, member.value.array?.map(\.text).joined(separator: ", ") ?? member.value.text)
+      }
+      headers = Dictionary(fields) { first, _ in first }
+      body = json["bodyAsBase64"]?.string.flatMap { Data(base64Encoded: $0) } ?? Data()
+    }
+
     /// The body as a value.
     ///
     /// - Parameter type: the type to decode by a `JSONDecoder` with default settings.
@@ -87,6 +97,66 @@ extension TestEnvironment {
     return Stub(environment: self, ids: ids, name: label)
   }
 
+  /// Answers requests by a closure that sees each of them.
+  ///
+  /// ```swift
+  /// try await environment.stub(.post("/orders")) { request in
+  ///   let order = try request.decoded(as: Order.self)
+  ///   return order.items.isEmpty ? .status(422) : .json(Receipt(total: order.total), status: 201)
+  /// }
+  /// ```
+  ///
+  /// Requests that arrive at the same time are answered at the same time. If the closure throws, the app gets status 500,
+  /// and the test fails at the line of the call. A request waits for a minute at most.
+  ///
+  /// - Parameters:
+  ///   - pattern: the requests to answer.
+  ///   - name: the stub's name in reports; by default the method and the path.
+  ///   - sourceLocation: where the test fails; by default the call.
+  ///   - response: makes the response to a request.
+  /// - Returns: the stub, for removing it.
+  /// - Throws: ``DioramaTestingError`` if the pattern is not valid or the environment cannot be reached.
+  @discardableResult
+  public func stub(
+    _ pattern: RequestPattern, name: String? = nil, sourceLocation: SourceLocation = #_sourceLocation,
+    _ response: @escaping @Sendable (ReceivedRequest) async throws -> StubResponse
+  ) async throws(DioramaTestingError) -> Stub {
+    let request = try pattern.json()
+    let label = name ?? "\(request["method"]?.string ?? "") \(Self.path(of: request))"
+    var mapping: [JSON.Member] = [
+      .init("request", request), .init("response", .object([.init("callback", .bool(true))])),
+    ]
+    if let name { mapping.append(.init("name", .string(name))) }
+    guard let id = try await admin("POST", "/mappings", .object(mapping))["id"]?.string else {
+      throw DioramaTestingError(.environment, "the environment gave the stub \(label) no id")
+    }
+    // Ends with the stub and with the environment, which then answer with an error or `ended`.
+    Task {
+      while let taken = try? await admin("GET", "/callbacks?stub=\(id)&timeout=20", nil), taken["ended"] != .bool(true)
+      {
+        for pending in taken["requests"]?.array ?? [] {
+          guard let number = pending["number"]?.int, let request = pending["request"] else { continue }
+          Task {
+            var answer: JSON
+            do {
+              let responses = try await response(ReceivedRequest(request)).json()
+              guard responses.count == 1 else {
+                throw DioramaTestingError(.usage, "a closure that sees the request returns one response, not several")
+              }
+              answer = responses[0]
+            } catch {
+              reporter.fail("the stub \(label) can't answer: \(error)", at: sourceLocation)
+              answer = .object([.init("status", .int(500)), .init("body", .string("\(error)"))])
+            }
+            // The app may have disconnected.
+            _ = try? await adminIfPresent("POST", "/callbacks/\(number)", answer)
+          }
+        }
+      }
+    }
+    return Stub(environment: self, ids: [id], name: label)
+  }
+
   private static func path(of request: JSON) -> String {
     ["url", "urlPathTemplate", "urlPath"].lazy.compactMap { request[$0]?.string }.first ?? ""
   }
@@ -103,15 +173,7 @@ extension TestEnvironment {
   public func requests(matching pattern: RequestPattern) async throws(DioramaTestingError) -> [ReceivedRequest] {
     let found = try await admin("POST", "/requests/find", try pattern.json())
     try checkLog(found)
-    return (found["requests"]?.array ?? []).map { request in
-      let headers = (request["headers"]?.object ?? []).map { member in
-        (member.key, member.value.array?.map(\.text).joined(separator: ", ") ?? member.value.text)
-      }
-      return ReceivedRequest(
-        method: request["method"]?.string ?? "", url: request["absoluteUrl"]?.string ?? "",
-        headers: Dictionary(headers) { first, _ in first },
-        body: request["bodyAsBase64"]?.string.flatMap { Data(base64Encoded: $0) } ?? Data())
-    }
+    return (found["requests"]?.array ?? []).map(ReceivedRequest.init)
   }
 
   /// Fails the test at this line unless the environment has received the requests.

@@ -301,6 +301,7 @@ package final class Environment: Sendable {
     stopListening()
     streams.end()
     stubs.webhooks.end()
+    stubs.callbacks.end()
     stubs.conversations.end()
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }

@@ -361,8 +361,10 @@ struct StubAdmin {
   }
 
   /// A logged request as WireMock's clients read it.
-  private func logged(_ entry: RequestLog.Entry) -> JSON {
-    let request = entry.request.request
+  private func logged(_ entry: RequestLog.Entry) -> JSON { logged(entry.request, at: entry.time) }
+
+  func logged(_ logged: LoggedRequest, at time: Date) -> JSON {
+    let request = logged.request
     var headers: [JSON.Member] = []
     for field in request.headers.fields where !headers.contains(where: { $0.key == field.name }) {
       let all = request.headers.all(field.name)
@@ -384,14 +386,14 @@ struct StubAdmin {
       .init("headers", .object(headers)),
       .init("cookies", .object(request.cookies.map { .init($0.name, .string($0.value)) })),
       .init("browserProxyRequest", .bool(false)),
-      .init("loggedDate", .int(Int(entry.time.timeIntervalSince1970 * 1000))),
+      .init("loggedDate", .int(Int(time.timeIntervalSince1970 * 1000))),
       .init("bodyAsBase64", .string(Data(request.body).base64EncodedString())),
       .init("body", .string(request.bodyValue?.text ?? "")), .init("protocol", .string("HTTP/1.1")),
       .init("scheme", .string(request.scheme)),
       .init("host", .string(request.host)), .init("port", .int(request.port)),
       .init(
         "loggedDateString",
-        .string(RFC3339.format(Date(timeIntervalSince1970: entry.time.timeIntervalSince1970.rounded(.down))))),
+        .string(RFC3339.format(Date(timeIntervalSince1970: time.timeIntervalSince1970.rounded(.down))))),
       .init("queryParams", .object(query)),
     ])
   }

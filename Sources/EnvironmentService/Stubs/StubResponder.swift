@@ -180,7 +180,9 @@ extension Environment {
   /// ``Pipeline``.
   func stubAnswer(_ request: borrowing RequestView, at upstream: Int?) -> PreparedResponse? {
     let port = upstream.map { upstreams[$0].port } ?? mainPort
-    guard endpointAccess.admitsAtOnce(request, at: port), request.header("Upgrade") == nil, request.target.first == UInt8(ascii: "/") else { return nil }
+    guard endpointAccess.admitsAtOnce(request, at: port), request.header("Upgrade") == nil,
+      request.target.first == UInt8(ascii: "/")
+    else { return nil }
     if upstream != nil {
       if addresses.mayContainEndpoint(request.target) { return nil }
     } else if !upstreams.isEmpty || request.target.starts(with: "/__".utf8) {
@@ -279,6 +281,15 @@ struct StubAnswer {
     let random = stubs.randomBytes(for: mapping)
     let settings = stubs.state.withLock { $0.settings }
     var template = mapping.response
+    if template.isCallback {
+      guard let response = try await stubs.callbacks.response(to: request, by: mapping.id) else {
+        throw CodedError(
+          .unanswered,
+          "no client has made the response within \(Callbacks.patience); take requests with GET "
+            + "\(StubAdmin.path)/callbacks?stub=\(mapping.id), and answer them")
+      }
+      template = response
+    }
     var delay = template.fixedDelay ?? settings.fixedDelay ?? 0
     delay += (template.distribution ?? settings.distribution)?.sample(random.fraction) ?? 0
     if delay > 0 { try await environment.sleep(milliseconds: delay) }

@@ -75,6 +75,8 @@ final class StubServer: Sendable {
   /// Whether requests are logged and looked up: there is a stub, or the environment answers from stubs alone.
   var isActive: Bool { active.load(ordering: .acquiring) }
   private let active: Atomic<Bool>
+  /// Requests whose responses clients of the admin API make.
+  let callbacks = Callbacks()
   /// Requests that are to be sent after answers.
   let webhooks = RunningStreams()
   /// The open event streams and WebSockets.

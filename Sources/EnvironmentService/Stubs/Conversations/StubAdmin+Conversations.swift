@@ -14,6 +14,8 @@ extension StubAdmin {
   /// - `GET /__admin/events?path=PATH`: how many apps listen. `untilClosed=true&timeout=SECONDS` waits until none does.
   /// - `POST /__admin/sockets`: sends a message or a close.
   /// - `GET /__admin/sockets?path=PATH&after=NUMBER&timeout=SECONDS`: the apps' messages, or with `untilClosed=true`.
+  /// - `GET /__admin/callbacks?stub=ID&timeout=SECONDS`: requests that wait for a response, each once.
+  /// - `POST /__admin/callbacks/NUMBER`: the response to one of them, as in a mapping.
   /// - `GET /__admin/collections/NAME/changes?after=NUMBER&timeout=SECONDS`: the changes of items.
   func waitingAnswer(_ request: Request, _ body: [UInt8]) async throws -> Response? {
     let (target, parts) = Self.parse(request)
@@ -27,7 +29,9 @@ extension StubAdmin {
       return Self.json(["connections": .int(total), "open": .int(open)])
     case ("POST", "sockets", 1): return try await sendMessage(Members(Self.json(in: body)))
     case ("GET", "sockets", 1): return try await messages(target)
-    case (_, "events", _), (_, "sockets", _): throw methodRefused(target)
+    case ("GET", "callbacks", 1): return try await takeCallbacks(target)
+    case ("POST", "callbacks", 2): return try answerCallback(parts[1], Self.json(in: body))
+    case (_, "events", _), (_, "sockets", _), (_, "callbacks", _): throw methodRefused(target)
     case ("GET", "collections", 3) where parts[2] == "changes":
       return try await changes(of: parts[1], target)
     default: return nil
@@ -91,6 +95,34 @@ extension StubAdmin {
     return Self.json([
       "messages": .array(messages.map(\.json)), "last": .int(last), "connections": .int(total), "open": .int(open),
     ])
+  }
+
+  // MARK: Callbacks
+
+  private func takeCallbacks(_ target: StubRequest) async throws -> Response {
+    let deadline = try poll(target).until
+    guard let id = target.queryValues("stub").first?.lowercased(),
+      let stub = stubs.state.withLock({ $0.store[id] }), stub.response.isCallback
+    else { throw Problem(status: 404, title: "Unknown stub", detail: "no stub with the response callback has this id") }
+    let taken = try await waiting { try await stubs.callbacks.take(of: id, until: deadline) }
+    return Self.json([
+      "requests": .array(
+        taken.map { .object([.init("number", .int($0.number)), .init("request", logged($0.request, at: Date()))]) }),
+      "ended": .bool(stubs.conversations.isOver),
+    ])
+  }
+
+  private func answerCallback(_ number: String, _ json: JSON) throws -> Response {
+    let response = try MappingReader.response(json)
+    guard !response.isCallback, response.events == nil, response.webSocket == nil else {
+      throw CodedError(.broken, "a callback cannot answer with another callback, events or a WebSocket")
+    }
+    guard let number = Int(number), stubs.callbacks.answer(number, response) else {
+      throw Problem(
+        status: 404, title: "Unknown request",
+        detail: "no request with the number \(number.prefix(40)) waits; its app may have disconnected")
+    }
+    return Self.json([:])
   }
 
   // MARK: Collections
@@ -216,7 +248,8 @@ extension StubAdmin {
     if let waits = environment.stateWaits, !waits.enter() {
       throw Problem(
         status: 429, title: "Too many waiting requests",
-        detail: "\(waits.most) requests are waiting; end environments that are not in use, or raise limits.stateWaits in "
+        detail:
+          "\(waits.most) requests are waiting; end environments that are not in use, or raise limits.stateWaits in "
           + "the daemon's configuration")
     }
     defer { environment.stateWaits?.leave() }

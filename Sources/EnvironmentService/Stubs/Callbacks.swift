@@ -1,0 +1,73 @@
+import Basics
+import HTTPMessages
+import Stubs
+
+/// Requests whose responses a client of the admin API makes, such as a test's closure.
+final class Callbacks: Sendable {
+  /// How long a request waits for its response.
+  static let patience = Duration.seconds(60)
+
+  /// A request that waits for its response.
+  struct Pending: Sendable {
+    let number: Int
+    let stub: String
+    let request: LoggedRequest
+    fileprivate var isTaken = false
+    fileprivate var response: StubResponse?
+  }
+
+  private struct State: Sendable {
+    var last = 0
+    var pending: [Int: Pending] = [:]
+    var isOver = false
+  }
+
+  private let state = Monitor(State())
+
+  /// Waits for the response to a request.
+  ///
+  /// - Returns: nil if nobody has answered in time, or the environment has ended.
+  /// - Throws: `CancellationError` if the client of the request disconnects.
+  func response(to request: StubRequest, by stub: String) async throws -> StubResponse? {
+    let logged = LoggedRequest(request)
+    let number = state.withLock { state in
+      state.last += 1
+      state.pending[state.last] = Pending(number: state.last, stub: stub, request: logged)
+      return state.last
+    }
+    defer { state.withLock { $0.pending[number] = nil } }
+    try await state.wait(until: .now + Self.patience) { $0.isOver || $0.pending[number]?.response != nil }
+    return state.withLock { $0.pending[number]?.response }
+  }
+
+  /// Waits for requests that nobody has taken yet, the deadline, or the environment's end.
+  ///
+  /// - Parameters:
+  ///   - stub: only those to this stub.
+  ///   - deadline: when to give up.
+  /// - Returns: the requests, which are taken now, in order.
+  /// - Throws: `CancellationError`.
+  func take(of stub: String, until deadline: ContinuousClock.Instant) async throws -> [Pending] {
+    try await state.wait(until: deadline) { state in
+      state.isOver || state.pending.values.contains { $0.stub == stub && !$0.isTaken }
+    }
+    return state.withLock { state in
+      let numbers = state.pending.values.filter { $0.stub == stub && !$0.isTaken }.map(\.number).sorted()
+      for number in numbers { state.pending[number]?.isTaken = true }
+      return numbers.compactMap { state.pending[$0] }
+    }
+  }
+
+  /// Answers a request.
+  ///
+  /// - Returns: false if it no longer waits.
+  func answer(_ number: Int, _ response: StubResponse) -> Bool {
+    state.withLock { state in
+      guard let pending = state.pending[number], pending.response == nil else { return false }
+      state.pending[number]?.response = response
+      return true
+    }
+  }
+
+  func end() { state.withLock { $0.isOver = true } }
+}
