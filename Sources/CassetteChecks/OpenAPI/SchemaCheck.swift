@@ -47,16 +47,25 @@ struct SchemaCheck {
 
   /// The maximum nesting of values, and of schemas for one value.
   private static let maximumDepth = 100
+  /// The maximum number of schemas to look at, for documents whose combinations explode.
+  private let maximumSteps: Int
 
   private let document: OpenAPIDocument
   private let direction: Direction
   private(set) var unsupported: [OpenAPIDocument.Unsupported] = []
   /// The schemas being checked, with their places. Ends circular `allOf` references.
   private var open: Set<String> = []
+  private(set) var steps = 0
+  private let patterns: SchemaPatterns
 
-  init(_ document: OpenAPIDocument, _ direction: Direction) {
+  init(
+    _ document: OpenAPIDocument, _ direction: Direction, patterns: SchemaPatterns = SchemaPatterns(),
+    maximumSteps: Int = 200_000
+  ) {
     self.document = document
     self.direction = direction
+    self.patterns = patterns
+    self.maximumSteps = maximumSteps
   }
 
   /// All findings, in the order of the value.
@@ -93,6 +102,14 @@ struct SchemaCheck {
         .init(pointer: node.pointer, text: "what lies more than \(Self.maximumDepth) deep is not looked at"))
       return Outcome(known: .all)
     }
+    steps += 1
+    guard steps <= maximumSteps else {
+      if steps == maximumSteps + 1 {
+        unsupported.append(
+          .init(pointer: node.pointer, text: "what comes after \(maximumSteps) steps is not looked at"))
+      }
+      return Outcome(known: .all)
+    }
     guard open.insert(key).inserted else { return Outcome(known: .all) }
     defer { open.remove(key) }
     var outcome = Outcome()
@@ -109,7 +126,7 @@ struct SchemaCheck {
       return outcome
     }
     if document.isOld, value == .null, node.json["nullable"]?.bool == true { return outcome }
-    outcome.findings += SchemaRules(document).findings(value, node, at: place, &unsupported)
+    outcome.findings += SchemaRules(patterns).findings(value, node, at: place, &unsupported)
     switch value {
     case .object(let members): checkMembers(members, node, at: place, depth, &outcome)
     case .array(let elements): checkElements(elements, node, at: place, depth, &outcome)
@@ -138,7 +155,7 @@ struct SchemaCheck {
     _ members: [JSON.Member], _ node: Node, at place: String, _ depth: Int, _ outcome: inout Outcome
   ) {
     let properties = node["properties"]
-    let patterns = node["patternProperties"]?.members ?? []
+    let named = node["patternProperties"]?.members ?? []
     let others = node["additionalProperties"]
     for name in node["required"]?.elements ?? [] {
       guard let text = name.json.string, !members.contains(where: { $0.key.hasSameBytes(as: text) }) else { continue }
@@ -152,7 +169,7 @@ struct SchemaCheck {
     for member in members {
       let here = "\(place)/\(Pointer.escaped(member.key))"
       var schemas = properties?[member.key].map { [$0] } ?? []
-      for (pattern, schema) in patterns where SchemaRules.matches(member.key, pattern) == true {
+      for (pattern, schema) in named where patterns.matches(member.key, pattern) == true {
         schemas.append(schema)
       }
       for schema in schemas { outcome.findings += whole(member.value, schema, at: here, depth: depth + 1) }
@@ -211,7 +228,9 @@ struct SchemaCheck {
       }
       for one in fitting { outcome.known = outcome.known.union(one.known) }
     }
-    if let excluded = node["not"], check(value, excluded, at: place, depth: depth + 1).findings.isEmpty {
+    if let excluded = node["not"], check(value, excluded, at: place, depth: depth + 1).findings.isEmpty,
+      steps <= maximumSteps
+    {
       outcome.findings.append(Finding(place: place, rule: excluded.pointer, text: "is what may not stand here"))
     }
   }

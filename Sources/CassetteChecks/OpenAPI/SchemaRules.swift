@@ -6,10 +6,10 @@ import LaunchContract
 struct SchemaRules {
   typealias Node = OpenAPIDocument.Node
 
-  private let document: OpenAPIDocument
+  private let patterns: SchemaPatterns
 
-  init(_ document: OpenAPIDocument) {
-    self.document = document
+  init(_ patterns: SchemaPatterns) {
+    self.patterns = patterns
   }
 
   func findings(
@@ -19,14 +19,15 @@ struct SchemaRules {
     func add(_ word: String, _ text: String) {
       findings.append(.init(place: place, rule: "\(node.pointer)/\(word)", text: text))
     }
-    let shown = Preview.shortened(String(decoding: value.encoded(), as: UTF8.self), to: Preview.usual)
-      .escapedForTerminal
+    func shown() -> String {
+      Preview.shortened(String(decoding: value.encoded(), as: UTF8.self), to: Preview.usual).escapedForTerminal
+    }
     if let allowed = node.json["enum"]?.array, !allowed.contains(where: { CanonicalJSON.areSame($0, value) }) {
       let words = allowed.prefix(8).map { String(decoding: $0.encoded(), as: UTF8.self) }
-      add("enum", "is \(shown), not one of \(words.joined(separator: ", "))\(allowed.count > 8 ? ", …" : "")")
+      add("enum", "is \(shown()), not one of \(words.joined(separator: ", "))\(allowed.count > 8 ? ", …" : "")")
     }
     if let only = node.json["const"], !CanonicalJSON.areSame(only, value) {
-      add("const", "is \(shown), not \(String(decoding: only.encoded(), as: UTF8.self))")
+      add("const", "is \(shown()), not \(String(decoding: only.encoded(), as: UTF8.self))")
     }
     switch value {
     case .number: number(value, node, shown, add)
@@ -42,66 +43,77 @@ struct SchemaRules {
     return findings
   }
 
-  private func number(_ value: JSON, _ node: Node, _ shown: String, _ add: (String, String) -> Void) {
+  private func number(_ value: JSON, _ node: Node, _ shown: () -> String, _ add: (String, String) -> Void) {
     guard let number = value.double else { return }
     func limit(_ word: String) -> Double? { node.json[word]?.double }
     let isOpenBelow = node.json["exclusiveMinimum"]?.bool == true
     let isOpenAbove = node.json["exclusiveMaximum"]?.bool == true
     if let least = limit("minimum"), isOpenBelow ? number <= least : number < least {
-      add("minimum", "is \(shown), \(isOpenBelow ? "not above" : "below") the minimum")
+      add("minimum", "is \(shown()), \(isOpenBelow ? "not above" : "below") the minimum")
     }
     if let most = limit("maximum"), isOpenAbove ? number >= most : number > most {
-      add("maximum", "is \(shown), \(isOpenAbove ? "not below" : "above") the maximum")
+      add("maximum", "is \(shown()), \(isOpenAbove ? "not below" : "above") the maximum")
     }
     if let least = limit("exclusiveMinimum"), number <= least {
-      add("exclusiveMinimum", "is \(shown), not above the minimum")
+      add("exclusiveMinimum", "is \(shown()), not above the minimum")
     }
     if let most = limit("exclusiveMaximum"), number >= most {
-      add("exclusiveMaximum", "is \(shown), not below the maximum")
+      add("exclusiveMaximum", "is \(shown()), not below the maximum")
     }
     if let step = limit("multipleOf"), step > 0 {
       let times = number / step
       if abs(times - times.rounded()) > 1e-9 * max(1, abs(times)) {
-        add("multipleOf", "is \(shown), no multiple of it")
+        add("multipleOf", "is \(shown()), no multiple of it")
       }
     }
     switch node.json["format"]?.string {
-    case "int32": if number < -0x8000_0000 || number > 0x7FFF_FFFF { add("format", "is \(shown), no int32") }
+    case "int32": if number < -0x8000_0000 || number > 0x7FFF_FFFF { add("format", "is \(shown()), no int32") }
+    case "int64":
+      // A Double rounds the largest ones.
+      let isWhole = number == number.rounded()
+      if isWhole, value.int == nil { add("format", "is \(shown()), no int64") }
     default: break
     }
   }
 
   private func string(
-    _ text: String, _ node: Node, _ shown: String, _ add: (String, String) -> Void,
+    _ text: String, _ node: Node, _ shown: () -> String, _ add: (String, String) -> Void,
     _ unsupported: inout [OpenAPIDocument.Unsupported]
   ) {
     count(text.unicodeScalars.count, node, "Length", "character", add)
     if let pattern = node["pattern"], let source = pattern.json.string {
-      switch Self.matches(text, source) {
+      switch patterns.matches(text, source) {
       case true: break
-      case false: add("pattern", "is \(shown), which does not match \(source.shortened())")
+      case false: add("pattern", "is \(shown()), which does not match \(source.shortened())")
       case nil: unsupported.append(.init(pointer: pattern.pointer, text: "the pattern is not understood"))
       }
     }
     if let format = node.json["format"]?.string, !TextFormat.fits(text, format) {
-      add("format", "is \(shown), no \(format)")
+      add("format", "is \(shown()), no \(format)")
     }
   }
 
   private func count(_ count: Int, _ node: Node, _ what: String, _ noun: String, _ add: (String, String) -> Void) {
-    let shown = "\(count) \(noun)\(count == 1 ? "" : "s")"
-    if let least = node.json["min\(what)"]?.int, count < least { add("min\(what)", "has \(shown), \(least) at least") }
-    if let most = node.json["max\(what)"]?.int, count > most { add("max\(what)", "has \(shown), \(most) at most") }
+    let given = "\(count) \(noun)\(count == 1 ? "" : "s")"
+    if let least = node.json["min\(what)"]?.int, count < least { add("min\(what)", "has \(given), \(least) at least") }
+    if let most = node.json["max\(what)"]?.int, count > most { add("max\(what)", "has \(given), \(most) at most") }
   }
+}
 
-  /// Whether a pattern matches somewhere in a text; nil if the pattern is not valid.
-  static func matches(_ text: String, _ pattern: String) -> Bool? {
-    guard let expression = try? Regex(pattern) else { return nil }
-    // Limits the time for matching; long texts are checked only in part.
-    let text = text.prefix(4096)
-    guard let match = try? expression.matchingSemantics(.unicodeScalar).firstMatch(in: text) else { return false }
-    return match.range.lowerBound >= text.startIndex
+/// The patterns of schemas, each compiled once, with one limit for all searches.
+final class SchemaPatterns {
+  private var compiled: [String: TextPattern?] = [:]
+  private let budget = PatternBudget()
+
+  /// Whether a pattern matches somewhere in a text; nil if the pattern is not valid, or takes too long.
+  func matches(_ text: String, _ pattern: String) -> Bool? {
+    if compiled[pattern] == nil { compiled[pattern] = .some(try? TextPattern(pattern, isWhole: false)) }
+    return compiled[pattern]??.matchesOrNil(text, budget)
   }
+}
+
+extension TextPattern {
+  fileprivate func matchesOrNil(_ text: String, _ budget: PatternBudget) -> Bool? { try? matches(text, budget) }
 }
 
 /// Lenient checks of string formats. They reject only text that is clearly not in the format.

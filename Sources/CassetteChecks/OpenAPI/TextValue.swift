@@ -11,13 +11,18 @@ enum TextValue {
   ///   - schema: the schema of the value.
   ///   - document: the document that contains the schema.
   ///   - all: all values with the same name, for a list.
-  /// - Returns: a value of the schema's type if the text can be read as one, otherwise a string.
-  static func json(_ text: String, _ schema: Node, _ document: OpenAPIDocument, all: [String]) -> JSON {
+  ///   - style: how the parameter is written; nil for the usual way.
+  /// - Returns: a value of one of the schema's types if the text can be read as one, otherwise a string.
+  static func json(
+    _ text: String, _ schema: Node, _ document: OpenAPIDocument, all: [String], style: String? = nil
+  ) -> JSON {
     var ignored: [OpenAPIDocument.Unsupported] = []
-    let types = schema.json["type"]?.array?.compactMap(\.string) ?? schema.json["type"]?.string.map { [$0] } ?? []
-    if types.contains("array") {
-      let texts = all.count > 1 ? all : text.split(separator: ",").map(String.init)
-      guard let items = schema["items"].flatMap({ document.resolved($0, &ignored) }) else {
+    let schemas = alternatives(schema, document)
+    let types = schemas.flatMap(types)
+    if let list = schemas.first(where: { Self.types($0).contains("array") }) {
+      let separator: Character = style == "pipeDelimited" ? "|" : style == "spaceDelimited" ? " " : ","
+      let texts = all.count > 1 ? all : text.split(separator: separator).map(String.init)
+      guard let items = list["items"].flatMap({ document.resolved($0, &ignored) }) else {
         return .array(texts.map { .string($0) })
       }
       return .array(texts.map { json($0, items, document, all: [$0]) })
@@ -27,22 +32,43 @@ enum TextValue {
     switch value {
     case .number? where types.contains("number") || types.contains("integer"): return value ?? .null
     case .bool? where types.contains("boolean"): return value ?? .null
-    default:
-      // Without an explicit type any alternative may apply, so the value stays a string.
-      return .string(text)
+    default: return .string(text)
     }
+  }
+
+  private static func types(_ schema: Node) -> [String] {
+    schema.json["type"]?.array?.compactMap(\.string) ?? schema.json["type"]?.string.map { [$0] } ?? []
+  }
+
+  /// A schema and those that it combines, such as `anyOf` a number and null.
+  private static func alternatives(_ schema: Node, _ document: OpenAPIDocument) -> [Node] {
+    var ignored: [OpenAPIDocument.Unsupported] = []
+    var found: [Node] = []
+    var open = [schema]
+    while let next = open.popLast(), found.count < 32 {
+      guard let node = document.resolved(next, &ignored) else { continue }
+      found.append(node)
+      for word in ["anyOf", "oneOf", "allOf"] { open += node[word]?.elements ?? [] }
+    }
+    return found
   }
 
   /// Converts the items of a form to the types of the schema's properties.
   static func form(_ form: JSON, _ schema: Node, _ document: OpenAPIDocument) -> JSON {
     var ignored: [OpenAPIDocument.Unsupported] = []
+    // A form has no item for an empty list.
+    let lists = (schema["required"]?.elements ?? []).compactMap(\.json.string).filter { name in
+      guard form[name] == nil, let property = schema["properties"]?[name] else { return false }
+      return document.resolved(property, &ignored)?.json["type"]?.string == "array"
+    }
     return .object(
-      (form.object ?? []).map { member in
-        let values = member.value.array?.compactMap(\.string) ?? [member.value.string ?? ""]
-        guard let property = schema["properties"]?[member.key].flatMap({ document.resolved($0, &ignored) }) else {
-          return member
-        }
-        return .init(member.key, json(values[0], property, document, all: values))
-      })
+      lists.map { .init($0, .array([])) }
+        + (form.object ?? []).map { member in
+          let values = member.value.array?.compactMap(\.string) ?? [member.value.string ?? ""]
+          guard let property = schema["properties"]?[member.key].flatMap({ document.resolved($0, &ignored) }) else {
+            return member
+          }
+          return .init(member.key, json(values[0], property, document, all: values))
+        })
   }
 }

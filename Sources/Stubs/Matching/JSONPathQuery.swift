@@ -1,4 +1,5 @@
 package import Basics
+import Cassettes
 
 /// A JSON path query: RFC 9535 in full, or the dialect of WireMock's mapping files.
 ///
