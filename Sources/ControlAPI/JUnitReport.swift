@@ -47,12 +47,16 @@ package struct JUnitReport {
       return ("unmatched", "\(what): \(miss.method) \(miss.url)\(more)")
     }
     let isOnlyIdle = report.failures.allSatisfy { $0.hasPrefix(Report.noRequestsBeginning) }
-    let hasOthers = report.upstreamFailures?.isEmpty == false || !report.strings.missing.isEmpty
+    let hasOthers =
+      report.upstreamFailures?.isEmpty == false || !report.strings.missing.isEmpty
+      || report.contractViolations != nil
     if let status = report.commandStatus, status != 0, isOnlyIdle, !hasOthers {
       return ("command", "the command exited with status \(status)")
     }
     if !report.ok {
-      let failure = report.failures.first ?? report.upstreamFailures?.first.map { "failed upstream: \($0.url)" }
+      let failure =
+        report.failures.first ?? report.upstreamFailures?.first.map { "failed upstream: \($0.url)" }
+        ?? report.contractViolations?.first.map { "violates the contract: \($0)" }
       return ("environment", failure ?? report.strings.missing.first.map { "missing string: '\($0.key)'" } ?? "failed")
     }
     if let status = report.commandStatus, status != 0 { return ("command", "the command exited with status \(status)") }

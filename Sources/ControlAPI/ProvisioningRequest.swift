@@ -23,7 +23,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   /// A request that does not depend on the process that sends it.
   ///
   /// - Parameters:
-  ///   - configuration: the environment. The cassette's path is made absolute, and `..` in it is resolved; so are those of stubs and collections.
+  ///   - configuration: the environment. The cassette's path is made absolute, and `..` in it is resolved; so are those of
+  ///     stubs, collections and the OpenAPI document.
   ///   - isContinuousIntegration: whether `CI` is set. If so, mode `once` becomes `replay`.
   package init(_ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool) {
     self.init(configuration)
@@ -31,6 +32,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
     self.configuration.cassette = configuration.cassette.map(Self.plain)
     self.configuration.stubs = configuration.stubs.map(Self.plain)
     self.configuration.collections = configuration.collections.map(Self.plain)
+    self.configuration.openapi = configuration.openapi.map(Self.plain)
   }
 
   /// An absolute path without `..`, which the daemon rejects. Symbolic links are resolved if the path contains `..` and

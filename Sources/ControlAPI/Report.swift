@@ -291,6 +291,12 @@ package struct Report: Codable, Sendable {
   package var unusedStubs: [String]?
   /// The environment's faults; nil for none.
   package var faults: [Fault]?
+  /// One line for each answer of a stub, and for each request that was not rejected, that contradicts the OpenAPI document.
+  /// Nil for none.
+  package var contractViolations: [String]?
+  /// One line for each request that was rejected because it contradicts the OpenAPI document, and for each contradiction
+  /// within the document. Nil for none.
+  package var contractNotes: [String]?
   /// Where something was redacted in the recording, such as `request header Authorization` and
   /// `response body: access_token`, without values; nil for nowhere.
   package var redacted: [String]?
@@ -298,8 +304,8 @@ package struct Report: Codable, Sendable {
   package var recording: Recording?
   /// The command that records what is missing; nil if nothing is.
   package var advice: String?
-  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, and no response lost in a
-  /// recording.
+  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, nothing that contradicts the OpenAPI
+  /// document, and no response lost in a recording.
   package var ok: Bool
 
   package init(
@@ -307,8 +313,8 @@ package struct Report: Codable, Sendable {
     unmatched: [Unmatched], unused: [Unused], upstreamFailures: [FailedRequest]? = nil,
     brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
     durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
-    unusedStubs: [String]? = nil, faults: [Fault]? = nil, redacted: [String]? = nil, recording: Recording? = nil,
-    advice: String? = nil,
+    unusedStubs: [String]? = nil, faults: [Fault]? = nil, contractViolations: [String]? = nil,
+    contractNotes: [String]? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
     ok: Bool
   ) {
     self.environment = environment
@@ -331,6 +337,8 @@ package struct Report: Codable, Sendable {
     self.unechoed = unechoed
     self.unusedStubs = unusedStubs
     self.faults = faults
+    self.contractViolations = contractViolations
+    self.contractNotes = contractNotes
     self.redacted = redacted
     self.recording = recording
     self.advice = advice

@@ -127,6 +127,14 @@ package struct ReportText {
           ? Line(text + "no request", .doubtful) : Line(text + counted(fault.requests, "request")))
     }
     rest(of: report.faults?.count ?? 0, "faults", &lines)
+    for line in (report.contractViolations ?? []).prefix(Self.listed) {
+      lines.append(Line("violates the contract", .bad) + ": \(line)")
+    }
+    rest(of: report.contractViolations?.count ?? 0, "violations of the contract", &lines)
+    for line in (report.contractNotes ?? []).prefix(Self.listed) {
+      lines.append(Line("contract", .doubtful) + ": \(line)")
+    }
+    rest(of: report.contractNotes?.count ?? 0, "notes about the contract", &lines)
     for missing in report.strings.missing.prefix(Self.listed) {
       lines.append(
         Line("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)

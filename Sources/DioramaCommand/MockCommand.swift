@@ -27,6 +27,9 @@ enum MockCommand {
       .init(
         "--collections", "FILE",
         "serve the collections in FILE, whose items clients can list, create, update and delete"),
+      .init(
+        "--openapi", "FILE",
+        "check requests and stubs against an OpenAPI 3.0 or 3.1 document, and answer from it what nothing else does"),
       .init("--global-response-templating", nil, "treat every response as a template"),
       .init(
         "--local-response-templating", nil,
@@ -107,6 +110,7 @@ enum MockCommand {
     configuration.mode = "mock"
     configuration.stubs = options.value("--root-dir") ?? "."
     configuration.collections = options.value("--collections")
+    configuration.openapi = options.value("--openapi")
     configuration.stubTemplates = options.has("--global-response-templating")
     configuration.seed = options.value("--seed")
     configuration.allowedHosts = options.all("--allowed-host")

@@ -68,7 +68,7 @@ extension ConfigurationField {
     }
     // The test gives its own name.
     if path.contains(".") || ["name", "matching"].contains(path) { return nil }
-    return path
+    return path == "openapi" ? "openAPI" : path
   }
 }
 

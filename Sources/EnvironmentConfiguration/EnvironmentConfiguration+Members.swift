@@ -77,7 +77,7 @@ extension EnvironmentConfiguration {
           record  forward and rewrite the cassette
           extend  replay, and record what is missing
           proxy   forward and log
-          mock    answer from stubs and collections only
+          mock    answer from stubs, collections and --openapi only
           """)),
     .optional(
       "upstreams", byName(.shorthand(TextRule(.origin, count: 1...4096), upstream), atMost: Limits.things),
@@ -99,6 +99,13 @@ extension EnvironmentConfiguration {
       .init(
         "--collections", "FILE",
         help: "Serve the collections in FILE, whose items the app can list, create, update and delete.")),
+    .optional(
+      "openapi", .text(.path, 1...4096),
+      "The API's OpenAPI 3.0 or 3.1 document, in YAML or JSON. Requests and the answers of stubs are checked against it; in "
+        + "mode mock, it answers what stubs and collections do not.",
+      .init(
+        "--openapi", "FILE",
+        help: "Check requests and stubs against an OpenAPI document; in mode mock, also answer from it.")),
     .optional(
       "faults", faults, "Faults of the network and of backends: objects, or texts such as reset,path=/orders,nth=1.",
       .init(

@@ -21,6 +21,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   package var collections: String?
   /// Objects, or texts in the short form of ``FaultSettings``.
   @Omittable package var faults: [JSON] = []
+  package var openapi: String?
   @Omittable package var upstreams: [String: Upstream] = [:]
   package var clock: Clock?
   package var seed: String?
@@ -221,6 +222,7 @@ extension EnvironmentConfiguration {
     all.collections = collections ?? general.collections
     // More special faults come first.
     all.faults += general.faults
+    all.openapi = openapi ?? general.openapi
     all.upstreams = general.upstreams.merging(upstreams) { old, new in
       Upstream(
         url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,

@@ -39,6 +39,7 @@ extension EnvironmentManager {
     if let cassette = request.cassette { try roots.check(cassette) }
     if let stubs = request.configuration.stubs { try roots.check(stubs, of: "stubs") }
     if let file = request.configuration.collections { try roots.check(file, of: "collections") }
+    if let file = request.configuration.openapi { try roots.check(file, of: "openapi") }
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
     let specification = try DaemonError.translating { () throws(CodedError) in

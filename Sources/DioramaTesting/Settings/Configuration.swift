@@ -36,6 +36,9 @@ extension TestEnvironment {
     ///   - collections: a JSON file of collections, which answer after stubs. A relative path starts at the folder of the
     ///     test's file.
     ///   - faults: faults of the network and of backends.
+    ///   - openAPI: the API's OpenAPI document, in YAML or JSON. Requests and the answers of stubs are checked against it;
+    ///     in mode `mock`, it answers what stubs and collections do not. A relative path starts at the folder of the test's
+    ///     file.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.
@@ -63,8 +66,8 @@ extension TestEnvironment {
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
       stubs: String? = nil, stubTemplates: Bool? = nil,
-      collections: String? = nil, faults: [Fault] = [], toggles: [String: Value] = [:], values: [String: Value] = [:],
-      defaults: [String: Value] = [:],
+      collections: String? = nil, openAPI: String? = nil, faults: [Fault] = [], toggles: [String: Value] = [:],
+      values: [String: Value] = [:], defaults: [String: Value] = [:],
       credentials: [Credential] = [], credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil,
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
       allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
@@ -81,6 +84,7 @@ extension TestEnvironment {
       do { settings.faults = try faults.map { fault throws(DioramaTestingError) in try fault.json() } } catch {
         failure = error
       }
+      settings.openapi = openAPI
       settings.toggles = json(toggles, "toggle")
       settings.values = json(values, "value")
       settings.defaults = json(defaults, "user default")
@@ -141,7 +145,7 @@ extension TestEnvironment {
       }
       var settings = settings
       let folder = identity.folder
-      for path in [\EnvironmentConfiguration.stubs, \.collections] {
+      for path in [\EnvironmentConfiguration.stubs, \.collections, \.openapi] {
         settings[keyPath: path] = settings[keyPath: path].map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
       }
       settings.mode = settings.mode ?? project?.settings.mode

@@ -104,6 +104,8 @@ package final class Environment: Sendable {
     var keptAsSent: [String] = []
     /// The recorded values of requests that answers contain.
     var echoWarnings = EchoWarnings()
+    /// What contradicts the OpenAPI document.
+    var contractFindings = ContractFindings()
     /// Where something was redacted in the recording.
     var redacted: [String] = []
     /// The requests that an upstream failed to answer. Equal failures are listed once.

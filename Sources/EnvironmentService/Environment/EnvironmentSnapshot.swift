@@ -55,6 +55,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var keptAsSent: [String]?
     var unechoed: [String]?
     var redacted: [String]?
+    var contractFindings: ContractFindings?
     var upstreamFailures: [Report.FailedRequest]?
     var brokenOff: [Report.FailedRequest]?
     /// The stubs, if they differ from those of the folder, in the order of their addition.

@@ -28,6 +28,7 @@ extension EnvironmentSpecification {
     }
     stubs = configuration.stubs
     collections = configuration.collections
+    openAPI = configuration.openapi
     stubsAreTemplates = configuration.stubTemplates
     if !configuration.faults.isEmpty {
       let settings = try CodedError.translating(to: .usage, try EnvironmentConfiguration.faults(configuration.faults))

@@ -51,6 +51,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var collections: String?
   /// The faults from the start; nil for none.
   package var faults: [FaultSettings]?
+  /// The path of an OpenAPI document; nil for none.
+  package var openAPI: String?
   /// Whether all texts of stubs' responses are templates; nil for false.
   package var stubsAreTemplates: Bool?
   /// The backends, by name. If empty, replay uses those of the cassette.

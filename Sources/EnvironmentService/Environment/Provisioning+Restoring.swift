@@ -45,6 +45,7 @@ extension Provisioning {
       state.keptAsSent = progress.keptAsSent ?? []
       state.echoWarnings.lines = progress.unechoed ?? []
       state.redacted = progress.redacted ?? []
+      state.contractFindings = progress.contractFindings ?? ContractFindings()
       state.upstreamFailures = progress.upstreamFailures ?? []
       state.brokenOff = progress.brokenOff ?? []
       for unmatched in progress.unmatched { state.addUnmatched(unmatched) }

@@ -47,7 +47,7 @@ package enum Provisioning {
     notes += rules.notes(for: upstreams)
     // A test may add its stubs later.
     if mode == .mock, specification.caller == .command, !upstreams.isEmpty,
-      specification.stubs == nil, specification.collections == nil
+      specification.stubs == nil, specification.collections == nil, specification.openAPI == nil
     {
       notes.append(
         "mode mock answers from stubs, and there are none, so every request gets status 501; name a folder of stubs with "
@@ -107,9 +107,10 @@ package enum Provisioning {
   ) throws(CodedError) -> StubServer {
     var folder: StubFolder?
     if let path = specification.stubs { folder = try StubFolder(path) }
+    let contract = try specification.openAPI.map { path throws(CodedError) in try StubFolder.openAPI(path) }
     let collections = try specification.collections.map { path throws(CodedError) in try StubFolder.collections(path) }
     return try StubServer(
-      folder: folder, collections: collections ?? CollectionSet(),
+      folder: folder, collections: collections ?? CollectionSet(), contract: contract,
       areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
   }
 

@@ -17,6 +17,7 @@ extension Environment {
     let (messages, upstreamFailures, brokenOff) = state.withLock {
       ($0.unmatchedMessages, $0.upstreamFailures, $0.brokenOff)
     }
+    let contract = state.withLock { $0.contractFindings }
     let mode = current.mode
     var requests = Report.Requests()
     requests.replayed = journal.count(.replayed)
@@ -63,10 +64,12 @@ extension Environment {
       keptAsSent: state.withLock { $0.keptAsSent.isEmpty ? nil : $0.keptAsSent },
       unechoed: state.withLock { $0.echoWarnings.lines.isEmpty ? nil : $0.echoWarnings.lines },
       unusedStubs: unusedStubs(), faults: faultUses(),
+      contractViolations: contract.violations.isEmpty ? nil : contract.violations,
+      contractNotes: contract.notes.isEmpty ? nil : contract.notes,
       redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil && $0.fix?.isRecordable ?? true }
         ? redactor.redact(recordAdvice) : nil,
-      ok: held && failures.isEmpty)
+      ok: held && failures.isEmpty && contract.violations.isEmpty)
   }
 
   private func faultUses() -> [Report.Fault]? {
@@ -120,7 +123,9 @@ extension Report {
 
   /// Whether the report is ok except for unused interactions.
   var heldButForUnused: Bool {
-    ok || (requests.unmatched == 0 && strings.missing.isEmpty && failures == [Self.unusedFailure(unused.count)])
+    ok
+      || (requests.unmatched == 0 && strings.missing.isEmpty && contractViolations == nil
+        && failures == [Self.unusedFailure(unused.count)])
   }
 }
 

@@ -1,4 +1,5 @@
 import Basics
+import CassetteChecks
 import Foundation
 import HTTPMessages
 import Stubs
@@ -76,6 +77,11 @@ struct StubFolder: Sendable {
       throw CodedError(error.kind, error.message, at: path)
     }
   }
+
+  /// Reads an OpenAPI document.
+  ///
+  /// - Throws: ``CodedError`` that names the file and the place in it.
+  static func openAPI(_ path: String) throws(CodedError) -> OpenAPIMock { try OpenAPIMock(try read(path), name: path) }
 
   /// The names of all files below a folder, sorted.
   private func names(in folder: String) -> [String] {

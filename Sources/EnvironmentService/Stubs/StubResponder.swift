@@ -1,4 +1,5 @@
 import Basics
+import CassetteChecks
 import Cassettes
 import ControlAPI
 import Diorama
@@ -10,22 +11,32 @@ import LaunchContract
 import Stubs
 import Transforms
 
-/// Answers with stubs, before the cassette and the upstream.
+/// Answers with stubs, collections and, in mode mock, the OpenAPI document, before the cassette and the upstream.
 struct StubResponder: Responder {
   let environment: Environment
 
   func respond(to request: DescribedRequest) async throws -> Response? {
     let stubs = environment.stubs
-    guard stubs.isActive else { return nil }
-    let stubRequest = StubRequest(
-      request.outgoing, method: request.received.method, to: environment.upstreams[request.upstream])
+    guard stubs.isActive || environment.answersByContract else { return nil }
     let way = StubWay(addresses: environment.addresses, upstream: request.upstream, form: request.form)
-    return try await environment.stubResponse(to: stubRequest, by: way).response
+    return try await environment.stubResponse(to: request.stubRequest(in: environment), by: way).response
+  }
+}
+
+extension DescribedRequest {
+  /// The request as stubs see it. A body that has not been read is left out.
+  func stubRequest(in environment: Environment) -> StubRequest {
+    let upstream = environment.upstreams[upstream]
+    let body: [UInt8] = if case .bytes(let bytes) = outgoing.body { bytes } else { [] }
+    return StubRequest(
+      method: received.method, target: outgoing.target, headers: outgoing.headers, body: body,
+      scheme: upstream.origin.scheme, host: upstream.origin.host, port: upstream.origin.port, upstream: upstream.name)
   }
 }
 
 extension Environment {
-  /// The response of the stub or the collection for a request; nil if there is none. Logs the request.
+  /// The response of the stub, the collection or the OpenAPI document for a request; nil if there is none. Logs the
+  /// request.
   ///
   /// - Parameters:
   ///   - request: the request.
@@ -47,11 +58,25 @@ extension Environment {
       if let mapping {
         (label, stub) = (mapping.label, mapping.id)
         made = try await StubAnswer(environment: self, mapping: mapping, request: request).made()
-      } else {
+        checkContract(label, made.response, to: request)
+      } else if request.isHandshake {
         // The cassette or the upstream may have a WebSocket at the path of a collection.
-        guard !request.isHandshake, let answer = try stubs.collectionAnswer(to: request) else { return (nil, number) }
+        return (nil, number)
+      } else if let answer = try stubs.collectionAnswer(to: request) {
         stub = "collection"
         made = .init(response: Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body)))
+        // Errors are Diorama's own.
+        if answer.status < 400 {
+          checkContract("collection, \(request.method) \(request.path)", made.response, to: request)
+        }
+      } else {
+        guard answersByContract, let answer = contractAnswer(to: request) else { return (nil, number) }
+        made = .init(response: Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body)))
+        guard answer.refusal == nil else {
+          stubs.state.withLock { $0.log.complete(number, stub: nil, status: answer.status, response: nil) }
+          return (made.finished(to: request.method, in: self), number)
+        }
+        (label, stub) = (([answer.label] + answer.violations).joined(separator: "; "), "contract")
       }
       let body: [UInt8] = if case .bytes(let bytes) = made.response.body { bytes } else { [] }
       let sent = RequestLog.Response(headers: made.response.headers, body: body)
@@ -74,6 +99,25 @@ extension Environment {
       failed(request, number, stub, .left, status: 499, "the app disconnected before \(label) had answered")
       throw error
     }
+  }
+
+  /// The answer of the OpenAPI document; nil if it does not have the path. Notes what contradicts it, and what it does not
+  /// have.
+  private func contractAnswer(to request: StubRequest) -> OpenAPIMock.Answer? {
+    let message = request.decodedMessage
+    let random = stubs.randomBytes(for: message)
+    guard var answer = stubs.contract?.answer(to: message, random: random.integer) else { return nil }
+    answer.label = "contract \(answer.label)"
+    addFindings(answer.doubts, to: \.notes)
+    let url = redactor.redactURL(request.url)
+    addFindings(
+      answer.violations.map { "rejected \(request.method) \(url) with \(answer.status): \($0)" }, to: \.notes)
+    if let refusal = answer.refusal {
+      note(
+        .unmatched, status: answer.status, method: request.method, url: url, text: refusal,
+        unmatched: .init(method: request.method, url: url, nearest: [], refusal: refusal))
+    }
+    return answer
   }
 
   private func failed(
@@ -158,16 +202,21 @@ extension Environment {
     let nearest = stubs.nearest(to: request, matchContext, shown: shown)
     let url = redactor.redactURL(request.url)
     var detail = "\(request.method) \(url) has no stub"
+    let path = stubs.nearestPath(to: request.target)
     if let first = nearest?.first {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
-    } else {
+    }
+    if let path {
+      detail += "; the path is not in the OpenAPI document, whose nearest one is \(path.stub.dropFirst(9))"
+    } else if nearest?.first == nil {
       detail +=
         ", and there are no stubs; name a folder with \(specification.stubsAdvice), or add one with POST "
         + "\(StubAdmin.path)/mappings"
     }
     note(
       .unmatched, status: 404, method: request.method, url: url, text: detail,
-      unmatched: .init(method: request.method, url: url, nearest: [], nearestStubs: nearest))
+      unmatched: .init(
+        method: request.method, url: url, nearest: [], nearestStubs: path.map { (nearest ?? []) + [$0] } ?? nearest))
     stubs.state.withLock { $0.log.complete(number, stub: nil, status: 404, response: nil) }
     return Problem(
       status: 404, title: "No stub", detail: detail, headers: ["Diorama-Miss": "1"],
@@ -202,14 +251,6 @@ extension Environment {
 }
 
 extension StubRequest {
-  /// A request to an upstream. A body that has not been read is left out.
-  convenience init(_ request: Request, method: String, to upstream: AddressMap.Upstream) {
-    let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
-    self.init(
-      method: method, target: request.target, headers: request.headers, body: body, scheme: upstream.origin.scheme,
-      host: upstream.origin.host, port: upstream.origin.port, upstream: upstream.name)
-  }
-
   /// The absolute URL.
   var url: String { Origin(scheme: scheme, host: host, port: port).description + target }
 

@@ -1,4 +1,5 @@
 import Basics
+import CassetteChecks
 import Cassettes
 import ControlAPI
 import Diorama
@@ -70,6 +71,8 @@ final class StubServer: Sendable {
   let areTemplates: Bool
   /// The folder with `mappings` and `__files`; nil if there is none.
   let folder: StubFolder?
+  /// The API's OpenAPI document; nil if there is none.
+  let contract: OpenAPIMock?
   /// Derives random values.
   let derivation: StringDerivation
   /// Whether requests are logged and looked up: there is a stub, or the environment answers from stubs alone.
@@ -85,15 +88,18 @@ final class StubServer: Sendable {
   /// - Parameters:
   ///   - folder: the folder with mappings; its mappings are read here.
   ///   - collections: the collections.
+  ///   - contract: the API's OpenAPI document.
   ///   - areTemplates: whether all texts of responses are templates.
   ///   - seed: the seed of random values.
   ///   - isActive: whether it is used from the start.
   /// - Throws: ``CodedError`` if a mapping is not valid.
   init(
-    folder: StubFolder?, collections: CollectionSet, areTemplates: Bool, seed: String, isActive: Bool
+    folder: StubFolder?, collections: CollectionSet, contract: OpenAPIMock?, areTemplates: Bool, seed: String,
+    isActive: Bool
   ) throws(CodedError) {
     let hasCollections = !collections.collections.isEmpty
     self.folder = folder
+    self.contract = contract
     self.areTemplates = areTemplates
     derivation = StringDerivation(seed: seed)
     active = Atomic(isActive || folder != nil || hasCollections)
@@ -176,9 +182,10 @@ final class StubServer: Sendable {
   /// Whether a stub is one of the folder, unchanged.
   func isFromFolder(_ mapping: StubMapping) -> Bool { state.withLock { $0.loaded[mapping.id] == mapping.source } }
 
-  /// Whether there are, or were, stubs or collections.
+  /// Whether there is an OpenAPI document, or there are, or were, stubs or collections.
   var isInUse: Bool {
-    folder != nil || state.withLock { $0.store.generation > 0 || $0.collections.version > 0 || $0.loadedVersion == -1 }
+    folder != nil || contract != nil
+      || state.withLock { $0.store.generation > 0 || $0.collections.version > 0 || $0.loadedVersion == -1 }
   }
 
   /// What a message adds to `has no stub` if there are no stubs.

@@ -33,7 +33,7 @@ final class EndpointHandler: RequestHandler {
   /// take long, and other requests wait for the same thread.
   var isBrief: Bool {
     upstream != nil && environment.redactor.rules.patterns.isEmpty && environment.replay?.maker.book == nil
-      && !environment.stubs.isActive && !environment.faults.isActive
+      && !environment.stubs.isActive && environment.stubs.contract == nil && !environment.faults.isActive
   }
 
   private static var over: Response {
@@ -46,7 +46,8 @@ final class EndpointHandler: RequestHandler {
   }
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
-    if environment.faults.isActive { return nil }
+    // Every message is checked, and may be changed.
+    guard environment.stubs.contract == nil, !environment.faults.isActive else { return nil }
     if environment.stubs.isActive {
       return environment.stubAnswer(request, at: upstream)
     }
@@ -55,7 +56,7 @@ final class EndpointHandler: RequestHandler {
   }
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
-    guard let way, !environment.stubs.isActive, !environment.faults.isActive,
+    guard let way, !environment.stubs.isActive, environment.stubs.contract == nil, !environment.faults.isActive,
       way.environment.endpointAccess.admitsAtOnce(request, at: way.port)
     else { return nil }
     return PlainPassage.begin(request, way, answer)

@@ -109,8 +109,12 @@ final class Pipeline: Sendable {
     var outgoing = request
     outgoing.target = addresses.requestTarget(target, form: form)
     outgoing.headers = addresses.requestHeaders(request.headers, upstream: index, form: form)
-    if environment.stubs.mayAnswer(method: request.method, target: outgoing.target) || environment.faults.needsBody {
+    if environment.stubs.mayAnswer(method: request.method, target: outgoing.target) || environment.answersByContract
+      || environment.faults.needsBody
+    {
       outgoing.body = .bytes(try await request.body.collect(upTo: StubServer.bodyLimit))
+    } else if environment.stubs.contract != nil, request.body.length ?? .max <= UploadIntake.shortLimit {
+      outgoing.body = .bytes(try await request.body.collect(upTo: UploadIntake.shortLimit))
     }
     outgoing.headers = environment.cookies(outgoing, upstream: index, form: form)
 
@@ -119,16 +123,20 @@ final class Pipeline: Sendable {
 
     let described = DescribedRequest(
       received: request, outgoing: outgoing, upstream: index, form: form, number: number, isWebSocket: isWebSocket)
-    return try await environment.withFaults(
-      on: StubRequest(outgoing, method: request.method, to: environment.upstreams[index])
-    ) { try await answer(described) }
+    return try await environment.withFaults(on: described.stubRequest(in: environment)) {
+      try await answer(described)
+    }
   }
 
   private func answer(_ request: DescribedRequest) async throws -> Response {
     var request = request
     try await describe(&request)
     for responder in responders {
-      if let response = try await responder.respond(to: request) { return response }
+      guard let response = try await responder.respond(to: request) else { continue }
+      if !(responder is StubResponder), !request.isWebSocket {
+        environment.checkContract(request, status: response.status)
+      }
+      return response
     }
     throw await miss(request)
   }
@@ -215,16 +223,17 @@ final class Pipeline: Sendable {
     }
     var nearestStubs: [Report.NearestStub]?
     if environment.mode == .mock {
-      let original = StubRequest(described.outgoing, method: described.outgoing.method, to: upstream)
+      let original = described.stubRequest(in: environment)
       nearestStubs = environment.stubs.nearest(
         to: original, environment.matchContext, shown: original.replacing(request))
     }
+    let nearestPath = environment.answersByContract ? environment.stubs.nearestPath(to: request.target) : nil
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
     var detail = "\(request.method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
     case (.mock, _):
       detail += "has no stub"
-      if nearestStubs == nil { detail += environment.stubs.absence }
+      if nearestStubs == nil, nearestPath == nil { detail += environment.stubs.absence }
     case (_, let cassette?) where isRecorded: detail += "is recorded in \(cassette.har), but cannot be played now"
     case (_, let cassette?): detail += "is not in \(cassette.har)"
     case (_, nil): detail += "is not recorded"
@@ -232,14 +241,20 @@ final class Pipeline: Sendable {
     if let first = nearestStubs?.first {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     }
+    if let nearestPath {
+      detail += "; the path is not in the OpenAPI document, whose nearest one is \(nearestPath.stub.dropFirst(9))"
+      nearestStubs = (nearestStubs ?? []) + [nearestPath]
+    }
     if let first = nearest.first {
       detail +=
         "; the nearest is interaction \(first.index), \(first.method) \(first.url): "
         + first.differences.joined(separator: "; ")
     }
     let fix = environment.mode == .mock ? nil : environment.specification.fix(for: misses, expected: playback?.expected)
+    // As the API itself would answer.
+    let status = nearestPath == nil ? 501 : 404
     environment.note(
-      .unmatched, status: 501, method: request.method, url: url, text: detail,
+      .unmatched, status: status, method: request.method, url: url, text: detail,
       unmatched: .init(
         method: request.method, url: url, nearest: nearest,
         nearestStubs: nearestStubs, fix: fix))
@@ -252,7 +267,7 @@ final class Pipeline: Sendable {
     }
     let title = environment.mode == .mock ? "No stub" : "Not in the cassette"
     return Problem(
-      status: 501, title: title, detail: detail, headers: ["Diorama-Miss": "1"], extra: extra)
+      status: status, title: title, detail: detail, headers: ["Diorama-Miss": "1"], extra: extra)
   }
 }
 

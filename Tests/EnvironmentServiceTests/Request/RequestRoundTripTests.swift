@@ -41,6 +41,7 @@ struct RequestRoundTripTests {
     configuration.stubs = "/tmp/stubs"
     configuration.stubTemplates = true
     configuration.collections = "/tmp/collections.json"
+    configuration.openapi = "/tmp/api.yaml"
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
     // A test without settings inherits all settings of its suite or project file.

@@ -153,6 +153,12 @@ extension Schemas {
       .optional(
         "faults", .list(of: .record([.required("fault", .words), .required("requests", .count)])),
         "The environment's faults, and how many requests each has affected."),
+      .optional(
+        "contractViolations", .list(of: .words),
+        "Answers of stubs, and requests that were not rejected, that contradict the OpenAPI document."),
+      .optional(
+        "contractNotes", .list(of: .words),
+        "Requests that were rejected because they contradict the OpenAPI document, and contradictions within it."),
       .optional("redacted", .list(of: .words), "Where something was redacted in the recording, without values."),
       .optional(
         "recording",
