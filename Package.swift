@@ -146,7 +146,7 @@ let package = Package(
     .target(
       name: "FuzzedParsers",
       dependencies: [
-        "Basics", "Cassettes", "CassetteConversion", "Transforms", "Stubs", "EnvironmentService",
+        "Basics", "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "Stubs", "EnvironmentService",
         "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages",
       ],
       path: "Tests/Fuzzing/Parsers"),

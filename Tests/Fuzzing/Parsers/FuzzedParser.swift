@@ -39,6 +39,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case stubs
   /// Collections: a line with the file, a line with method and target, then the body of a request.
   case collections
+  /// OpenAPI documents, and the answer of the first operation.
+  case openapi
 
   /// Runs the parser.
   ///
@@ -62,6 +64,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .redaction: try Redaction.body(bytes)
     case .stubs: try StubFiles.mapping(bytes)
     case .collections: try StubFiles.collections(bytes)
+    case .openapi: try StubFiles.openAPI(bytes)
     }
   }
 }

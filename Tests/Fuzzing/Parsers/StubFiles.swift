@@ -1,9 +1,10 @@
 import Basics
+import CassetteChecks
 import Foundation
 import HTTPMessages
 import Stubs
 
-/// Stubs, with the templates of their responses, and collections.
+/// Stubs, with the templates of their responses, collections, and OpenAPI documents.
 enum StubFiles {
   private static let now = Date(timeIntervalSince1970: 1_539_000_000)
 
@@ -60,5 +61,29 @@ enum StubFiles {
       return "id\(made)"
     }
     precondition(answer.map { 200..<600 ~= $0.status } ?? true)
+  }
+
+  /// An OpenAPI document, and the answers that it has for its first path.
+  static func openAPI(_ bytes: [UInt8]) throws {
+    let mock = try OpenAPIMock(bytes, name: "api")
+    let nearest = mock.nearest(to: "/").split(separator: " ")
+    let target = (nearest.last ?? "/").replacing(#/\{[^}]*\}/#, with: "7")
+    for name in nearest.dropLast().prefix(2) {
+      let method = String(name.filter { $0 != "," })
+      for headers: Headers in [[:], ["Prefer": "dynamic=true", "Content-Type": "application/json"]] {
+        let request = Request(
+          method: method, target: "\(target)?a=1", headers: headers, body: .bytes(Array(#"{"a": {"a": [1]}}"#.utf8)))
+        var draws = bytes.count
+        let answer = mock.answer(to: request) { range in
+          draws &+= 7
+          let width = UInt(bitPattern: range.upperBound &- range.lowerBound)
+          return width == .max ? draws : range.lowerBound &+ Int(bitPattern: UInt(bitPattern: draws) % (width + 1))
+        }
+        guard let answer else { continue }
+        precondition(200..<600 ~= answer.status)
+        let response = Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body))
+        _ = mock.violations(of: response, to: request)
+      }
+    }
   }
 }
