@@ -21,6 +21,7 @@ FEW = {
     "canary": [],
     "daemon_soak": ["--minutes", "0.2"],
     "api_fuzz": ["--calls", "400"],
+    "openapi": [],
     "hostile_fuzz": ["--seconds", "10"],
     "importers": [],
     "wiremock": [],
