@@ -13,7 +13,8 @@ struct OtherActorTests {
   }
 
   /// An app that has sent a request, and does not end it.
-  private func connect(_ environment: TestEnvironment, _ path: String, _ headers: String = "") async throws -> RawClient {
+  private func connect(_ environment: TestEnvironment, _ path: String, _ headers: String = "") async throws -> RawClient
+  {
     let port = UInt16(try environment.endpoint("api").port ?? 0)
     return try await onThread {
       let client = try RawClient(port: port)
@@ -139,7 +140,8 @@ struct OtherActorTests {
         { try await chat.send("hello", timeout: .zero) }
       ),
       (
-        "no message from the app at /chat within 0.0 seconds; it has sent none so far; 0 connected so far, 0 now", .timedOut,
+        "no message from the app at /chat within 0.0 seconds; it has sent none so far; 0 connected so far, 0 now",
+        .timedOut,
         { _ = try await chat.received(timeout: .zero) }
       ),
       (

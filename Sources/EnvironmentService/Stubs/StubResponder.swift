@@ -74,7 +74,7 @@ extension Environment {
         made = .init(response: Response(status: answer.status, headers: answer.headers, body: .bytes(answer.body)))
         guard answer.refusal == nil else {
           stubs.state.withLock { $0.log.complete(number, stub: nil, status: answer.status, response: nil) }
-          return (made.finished(to: request.method, in: self), number)
+          return (made.finished(to: request, by: way, label, in: self), number)
         }
         (label, stub) = (([answer.label] + answer.violations).joined(separator: "; "), "contract")
       }

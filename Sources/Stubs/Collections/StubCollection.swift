@@ -247,7 +247,8 @@ package struct StubCollection: Sendable {
       if ids.areIntegers == nil { ids.areIntegers = integer != nil }
       ids.greatest = max(ids.greatest, integer ?? 0)
     }
-    return CollectionChange(kind: position == nil ? .created : .replaced, collection: name, id: id, item: item, old: old)
+    return CollectionChange(
+      kind: position == nil ? .created : .replaced, collection: name, id: id, item: item, old: old)
   }
 
   private static func tag(of bytes: [UInt8]) -> String {

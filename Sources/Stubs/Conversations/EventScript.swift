@@ -124,7 +124,8 @@ package struct EventScript: Sendable {
       let event = try ServerSentEvent(members)
       try members.end()
       if let last = steps.last, case .close = last.action {
-        throw CodedError(.broken, "follows the end of the stream; remove it, or the 'close' before it", at: members.place)
+        throw CodedError(
+          .broken, "follows the end of the stream; remove it, or the 'close' before it", at: members.place)
       }
       guard let event else {
         guard closes || delay != nil else {

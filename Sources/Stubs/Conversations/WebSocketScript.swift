@@ -45,7 +45,8 @@ package struct WebSocketScript: Sendable {
     protocols = try members.strings("protocols") ?? []
     for (number, name) in protocols.enumerated() where name.wholeMatch(of: /[!#$%&'*+.^_`|~0-9A-Za-z\-]+/) == nil {
       throw CodedError(
-        .broken, "'\(name)' cannot be the name of a subprotocol (RFC 6455, 4.1)", at: "\(members.place).protocols[\(number)]")
+        .broken, "'\(name)' cannot be the name of a subprotocol (RFC 6455, 4.1)",
+        at: "\(members.place).protocols[\(number)]")
     }
     for element in try members.array("conversation") ?? [] {
       if case .send(let last)? = steps.last?.action, last.kind == .close {

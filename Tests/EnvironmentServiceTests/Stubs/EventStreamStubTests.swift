@@ -30,7 +30,8 @@ private struct Listener {
   let client: RawClient
   let head: RawClient.Answer
 
-  init(_ port: UInt16, _ target: String = "/events", _ headers: Headers = [:], receiveBuffer: Int32? = nil) async throws {
+  init(_ port: UInt16, _ target: String = "/events", _ headers: Headers = [:], receiveBuffer: Int32? = nil) async throws
+  {
     (client, head) = try await onThread {
       let client = try RawClient(port: port, receiveBuffer: receiveBuffer)
       try client.send(request("GET", target, headers))
@@ -203,7 +204,8 @@ struct EventStreamStubTests {
       await #expect(throws: RawClient.Failure.self) { try await app.next() }
       let report = await environment.end().report
       #expect(!report.ok)
-      #expect(report.failures.first?.hasPrefix("stub ANY /events: response.events[1].data: ") == true, "\(report.failures)")
+      #expect(
+        report.failures.first?.hasPrefix("stub ANY /events: response.events[1].data: ") == true, "\(report.failures)")
     }
   }
 

@@ -66,7 +66,8 @@ struct WebSocketStubTests {
       #expect(report.requests.mocked == 2)
       #expect(report.ok)
       let entries = environment.journalPage(after: 0, limit: 10).entries
-      #expect(entries.map { "\($0.kind) \($0.method) \($0.status)" } == Array(repeating: "mocked WEBSOCKET 101", count: 2))
+      #expect(
+        entries.map { "\($0.kind) \($0.method) \($0.status)" } == Array(repeating: "mocked WEBSOCKET 101", count: 2))
       #expect(try await own.next() == WebSocketMessage(.binary, [255]))
       for chat in [main, own] {
         #expect(try await chat.next() == .close(1001, "the environment has ended"))
@@ -125,7 +126,10 @@ struct WebSocketStubTests {
   @Test(
     "miss a message that their conversation does not expect, with what it expects",
     arguments: [
-      (#"{"expect": {"equalTo": "a"}}, {"send": "x"}"#, ["b"], #"expected one that matches {"equalTo": "a"}, received `b`"#),
+      (
+        #"{"expect": {"equalTo": "a"}}, {"send": "x"}"#, ["b"],
+        #"expected one that matches {"equalTo": "a"}, received `b`"#
+      ),
       (#"{"expect": {"equalTo": "a"}}"#, ["a", "b"], "the conversation is over, received `b`"),
     ])
   func missed(steps: String, said: [String], reason: String) async throws {
@@ -160,7 +164,9 @@ struct WebSocketStubTests {
       #expect(await environment.end().report.ok)
       let notes = environment.journalPage(after: 0, limit: 10).entries.filter { $0.kind == "note" }.compactMap(\.detail)
       #expect(
-        notes == [#"stub c: the WebSocket ended although the conversation expects a message that matches {"equalTo": "a"}"#])
+        notes == [
+          #"stub c: the WebSocket ended although the conversation expects a message that matches {"equalTo": "a"}"#
+        ])
     }
     try await withService { fixture in
       try fixture.writeMappings(script(#"{"expect": {"matches": "(a+)+$"}}"#))
@@ -217,7 +223,8 @@ struct WebSocketStubTests {
   func restored() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
-      for json in [stub, stub.replacing("chat", with: "events").replacing(#""webSocket": {}"#, with: #""events": []"#)] {
+      for json in [stub, stub.replacing("chat", with: "events").replacing(#""webSocket": {}"#, with: #""events": []"#)]
+      {
         #expect(try await environment.call("POST", "/mappings", json).status == 201)
       }
       let sources = try #require(environment.stubs.progress.sources)

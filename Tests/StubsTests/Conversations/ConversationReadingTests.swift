@@ -42,10 +42,13 @@ struct ConversationReadingTests {
   @Test("fill in templates of events, whose fields stay one line")
   func templates() throws {
     let script = try #require(
-      try response(#"{"events": [{"data": "x {{request.query.x}}", "event": "{{request.query.e}}"}]}"#, isTemplate: true)
-        .events)
+      try response(
+        #"{"events": [{"data": "x {{request.query.x}}", "event": "{{request.query.e}}"}]}"#, isTemplate: true
+      )
+      .events)
     let context = TemplateContext(
-      request("GET", "/a?x=1&e=a%0Aid:%207"), url: .any, parameters: .null, context) { Array(repeating: 0, count: $0) }
+      request("GET", "/a?x=1&e=a%0Aid:%207"), url: .any, parameters: .null, context
+    ) { Array(repeating: 0, count: $0) }
     let event = try #require(try script.steps.first?.rendered(context))
     #expect(event.event.data == "x 1")
     #expect(event.event.name == "a id: 7")
