@@ -13,6 +13,7 @@ let package = Package(
   products: [
     .library(name: "Diorama", targets: ["Diorama"]),
     .library(name: "DioramaTesting", targets: ["DioramaTesting"]),
+    .library(name: "DioramaURLSession", targets: ["DioramaURLSession"]),
     // A product of its own, so that no app links libsecret by accident.
     .library(name: "DioramaSecretService", targets: ["DioramaSecretService"]),
     .executable(name: "diorama", targets: ["DioramaCommand"]),
@@ -115,6 +116,7 @@ let package = Package(
         "Basics", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses", "Diorama",
         "LaunchContract", "HTTPMessages", "LocalHTTP",
       ] + embeddedHosting),
+    .target(name: "DioramaURLSession", dependencies: ["Basics", "DioramaTesting", "HTTPMessages"]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
@@ -210,6 +212,9 @@ let package = Package(
         "EnvironmentConfiguration", "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer",
         "Clinic", "ClinicBackend", "DioramaCommand",
       ]),
+    .testTarget(
+      name: "DioramaURLSessionTests",
+      dependencies: ["Basics", "DioramaTesting", "DioramaURLSession", "HTTPMessages", "HTTPServer", "TestSupport"]),
     .testTarget(
       name: "StubsTests",
       dependencies: ["Basics", "Stubs", "Cassettes", "HTTPMessages", "TestSupport"],

@@ -25,6 +25,30 @@ package enum Body: Sendable {
     }
   }
 
+  /// Reads the body piece by piece.
+  ///
+  /// - Parameter use: called with each piece, of at least one byte.
+  /// - Throws: the error that the body failed with; the error that `use` throws. The rest of a stream is then abandoned.
+  package func forEachPiece(_ use: ([UInt8]) async throws -> Void) async throws {
+    switch self {
+    case .bytes(let bytes): if !bytes.isEmpty { try await use(bytes) }
+    case .stream(let pipe, _):
+      do {
+        while let piece = try await pipe.read() { try await use(piece) }
+      } catch {
+        pipe.abandon()
+        throw error
+      }
+    case .file(let file):
+      var offset = 0
+      while offset < file.length {
+        let piece = try file.read(at: offset, upTo: FileBody.pieceSize)
+        offset += piece.count
+        try await use(piece)
+      }
+    }
+  }
+
   /// Reads the whole body.
   ///
   /// - Parameter limit: the maximum number of bytes to hold.

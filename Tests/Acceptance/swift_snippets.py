@@ -15,7 +15,9 @@ import support
 CONTEXT = """
 import Diorama
 import DioramaTesting
+import DioramaURLSession
 import Foundation
+import FoundationNetworking
 import Testing
 import XCTest
 
@@ -71,7 +73,8 @@ def wrapped(name, code):
             members.append(part if re.search(r"\b(func|struct|class|enum) ", part) else f"{part} func omitted() {{}}")
         elif part not in extensions and part not in overrides:
             statements.append(part)
-    text = "import Diorama\nimport DioramaTesting\nimport Foundation\nimport Testing\nimport XCTest\n" + "\n".join(extensions)
+    modules = ["Diorama", "DioramaTesting", "DioramaURLSession", "Foundation", "FoundationNetworking", "Testing", "XCTest"]
+    text = "".join(f"import {module}\n" for module in modules) + "\n".join(extensions)
     text += f"\nstruct {name} {{\n" + "\n".join(members)
     text += "\nfunc statements() async throws {\n" + "\n".join(statements) + "\n}\n}\n"
     if overrides:

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 
@@ -78,14 +79,5 @@ package struct AccessPolicy: Sendable {
     DaemonError(
       401, title, "send Authorization: Bearer with the token in control.json, in the daemon's state folder",
       headers: ["WWW-Authenticate": challenge])
-  }
-}
-
-/// Comparison of secrets.
-enum ConstantTime {
-  /// Whether both are equal, in a time that depends only on their lengths.
-  static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-    guard left.count == right.count else { return false }
-    return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
   }
 }

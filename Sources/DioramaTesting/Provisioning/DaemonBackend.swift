@@ -126,6 +126,15 @@ struct DaemonBackend: EnvironmentBackend {
     return try await AdminClient.call(method, path, body, port: main)
   }
 
+  var route: ClientRoute {
+    get throws(CodedError) {
+      guard let control = seen.withLock({ $0.document.control }), let end = control.url.range(of: "/__diorama") else {
+        throw CodedError(.inputOutput, "the environment has no control URL")
+      }
+      return ClientRoute(main: String(control.url[..<end.lowerBound]), token: control.token.revealed)
+    }
+  }
+
   func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report {
     try await asking { () throws(DaemonClientError) in
       try await client.end(id, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests, as: Report.self)

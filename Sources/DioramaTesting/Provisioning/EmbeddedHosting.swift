@@ -110,6 +110,13 @@ import EnvironmentConfiguration
       await environment.admin(method, path, body)
     }
 
+    var route: ClientRoute {
+      ClientRoute(main: "http://127.0.0.1:\(environment.mainPort)", token: environment.token) {
+        [environment] request, origin in
+        try await environment.respond(to: request, as: ClientMark(origin: origin))
+      }
+    }
+
     func end(hasSucceeded: Bool, expectsRequests: Bool) async -> Report {
       await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
     }

@@ -1,6 +1,7 @@
 import Basics
 import ControlAPI
 import Foundation
+package import HTTPMessages
 import LaunchContract
 
 /// An environment in this process or in a daemon.
@@ -45,6 +46,11 @@ protocol EnvironmentBackend: Sendable {
   /// - Throws: a `CodedError` if the environment cannot be reached.
   func admin(_ method: String, _ path: String, _ body: [UInt8]) async throws(CodedError) -> (status: Int, body: [UInt8])
 
+  /// How clients of the test's own reach the environment.
+  ///
+  /// - Throws: a `CodedError` if the environment has no main port.
+  var route: ClientRoute { get throws(CodedError) }
+
   /// Ends the environment.
   ///
   /// - Parameters:
@@ -53,6 +59,17 @@ protocol EnvironmentBackend: Sendable {
   /// - Returns: the report.
   /// - Throws: a `CodedError` if the report is not available.
   func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report
+}
+
+/// How clients of the test's own reach an environment.
+package struct ClientRoute: Sendable {
+  /// The URL of the main port, such as `http://127.0.0.1:20011`.
+  package var main: String
+  /// The environment's token, which the header field `Diorama-Client` needs.
+  package var token: String
+  /// Answers a request without a socket, if the environment is in this process. The request has a path as its target;
+  /// the origin is that of its URL.
+  package var call: (@Sendable (_ request: Request, _ origin: String) async throws -> Response)?
 }
 
 /// The variables of a launched program, and arguments to append to its own.

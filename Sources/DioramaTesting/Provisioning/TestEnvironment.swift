@@ -201,10 +201,25 @@ public final class TestEnvironment: Sendable {
     return try launchParameters(in: folder)
   }
 
-  private func checkIsAlive() throws(DioramaTestingError) {
+  private func checkIsAlive(_ advice: String = "launch programs") throws(DioramaTestingError) {
     guard state.withLock({ $0.hasEnded }) else { return }
-    throw DioramaTestingError(.usage, "the environment of \(name) has ended; launch programs before that")
+    throw DioramaTestingError(.usage, "the environment of \(name) has ended; \(advice) before that")
   }
+
+  /// How clients of the test's own reach the environment.
+  ///
+  /// - Throws: ``DioramaTestingError`` if the environment has ended.
+  package var clientRoute: ClientRoute {
+    get throws(DioramaTestingError) {
+      try checkIsAlive("send requests")
+      do { return try backend.route } catch {
+        throw DioramaTestingError(.environment, error.message)
+      }
+    }
+  }
+
+  /// The local URLs of the environment, by the names of their upstreams.
+  package var endpoints: [String: String] { backend.endpoints }
 
   private func ownFolder() throws(CodedError) -> String {
     try state.withLock { state throws(CodedError) in

@@ -131,12 +131,8 @@ struct Control: Sendable {
     }
   }
 
-  /// Compares the token in constant time.
   private func isAuthorized(_ header: String?) -> Bool {
-    let expected = Array("Bearer \(environment.token)".utf8)
-    let given = Array((header ?? "").utf8)
-    guard expected.count == given.count else { return false }
-    return zip(expected, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    ConstantTime.areEqual(Array((header ?? "").utf8), Array("Bearer \(environment.token)".utf8))
   }
 }
 

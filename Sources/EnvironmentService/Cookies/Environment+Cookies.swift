@@ -8,11 +8,10 @@ extension Environment {
   /// - Parameters:
   ///   - request: the request, with the upstream's URLs.
   ///   - index: the upstream's index.
-  ///   - form: how the request named the upstream. An app that uses the endpoint as its proxy sees each upstream under
-  ///     its own host and keeps their cookies apart itself.
+  ///   - form: how the request named the upstream, which tells whether the app keeps cookies apart itself.
   /// - Returns: the fields to send, match and record.
   func cookies(_ request: Request, upstream index: Int, form: AddressMap.Form) -> Headers {
-    guard form != .absolute, upstreams.count > 1, request.headers["Cookie"] != nil else { return request.headers }
+    guard !form.showsHosts, upstreams.count > 1, request.headers["Cookie"] != nil else { return request.headers }
     return cookieOwners.withLock { owners in
       if !owners.knowsRecorded { owners.learn(recorded: replay?.recordedSetCookies ?? []) }
       return owners.passed(request.headers, to: index, target: request.target)
@@ -31,7 +30,7 @@ extension Environment {
   func learnCookies(
     _ headers: Headers, upstream index: Int, target: String, form: AddressMap.Form, in answer: inout Headers
   ) {
-    guard form != .absolute, upstreams.count > 1, headers["Set-Cookie"] != nil else { return }
+    guard !form.showsHosts, upstreams.count > 1, headers["Set-Cookie"] != nil else { return }
     let shown = answer.all("Set-Cookie")
     let fields = headers.all("Set-Cookie")
     guard shown.count == fields.count else { return }

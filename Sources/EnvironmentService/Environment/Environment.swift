@@ -42,6 +42,8 @@ package final class Environment: Sendable {
   let addresses: AddressMap
   /// How to reach each upstream.
   let access: [ReadyAccess]
+  /// Sends requests to upstreams; nil if the mode does not allow it.
+  let client: UpstreamClient?
   /// Decides which clients may use the endpoints.
   let endpointAccess: EndpointAccess
   let replay: Replay?
@@ -155,6 +157,7 @@ package final class Environment: Sendable {
     _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?,
     stubClient: UpstreamClient
   ) throws {
+    self.client = client
     self.stubClient = stubClient
     mainPort = reserved[0].port
     upstreams = plan.upstreams.enumerated().map { index, upstream in

@@ -32,8 +32,9 @@ package struct EndpointAccess: Sendable {
     self.hasStakes = hasStakes
   }
 
-  /// Whether a request can be served without a full ``check(_:at:)``. Does not allocate.
+  /// Whether a request can be served without a full ``check(_:at:)``, and has no ``ClientMark``. Does not allocate.
   func admitsAtOnce(_ request: borrowing RequestView, at port: UInt16) -> Bool {
+    guard request.header("Diorama-Client") == nil else { return false }
     if isOpen { return true }
     guard !hasStakes || (request.header("Sec-Fetch-Site") == nil && request.header("Upgrade") == nil),
       let host = request.header("Host")

@@ -71,11 +71,21 @@ final class EndpointHandler: RequestHandler {
   }
 
   func respond(to request: Request) async throws -> Response {
+    var request = request
+    do {
+      let mark = try ClientMark.take(from: &request, token: environment.token)
+      return await respond(to: request, as: mark)
+    } catch {
+      return error.response
+    }
+  }
+
+  func respond(to request: Request, as mark: ClientMark?) async -> Response {
     environment.openRequests.enter()
     defer { environment.openRequests.leave() }
     // Check after entering: the environment sets this flag first and then waits for the requests that have entered.
     guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
-    return await pipeline.respond(to: request, at: upstream)
+    return await pipeline.respond(to: request, at: upstream, as: mark)
   }
 }
 

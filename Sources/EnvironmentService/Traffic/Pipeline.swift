@@ -37,11 +37,25 @@ final class Pipeline: Sendable {
   }
 
   /// Answers a request. Errors become responses, too.
-  func respond(to request: Request, at port: Int?) async -> Response {
-    let route = Route(
-      method: request.method, target: request.target, port: port, addresses: environment.addresses)
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - port: the upstream whose own port this is; nil on the main port.
+  ///   - mark: what a client of the test's own tells about the request.
+  /// - Returns: the response.
+  func respond(to request: Request, at port: Int?, as mark: ClientMark? = nil) async -> Response {
+    let addresses = environment.addresses
+    let route =
+      if let origin = mark?.origin {
+        Route(target: request.target, ofOrigin: origin, addresses: addresses)
+      } else {
+        Route(method: request.method, target: request.target, port: port, addresses: addresses)
+      }
     do {
-      if port == nil, let response = try await environment.mockResponse(to: request, route) { return response }
+      // An upstream's own URL is never one of the main port's.
+      if port == nil, mark?.origin == nil, let response = try await environment.mockResponse(to: request, route) {
+        return response
+      }
       switch route {
       case .control(let path):
         return try await Control(environment: environment).respond(to: request, path: path)

@@ -41,6 +41,19 @@ enum Route: Sendable, Equatable {
     }
   }
 
+  /// - Parameters:
+  ///   - target: a path with a query.
+  ///   - origin: the origin that the client's URL names.
+  ///   - addresses: the environment's endpoints.
+  init(target: String, ofOrigin origin: String, addresses: AddressMap) {
+    let known = try? Origin(parsing: origin)
+    if let index = addresses.upstreams.firstIndex(where: { $0.origin == known }) {
+      self = .upstream(index, target: target, form: .ownURL)
+    } else {
+      self = .undeclared(host: String(origin.split(separator: "/").last ?? ""), url: origin)
+    }
+  }
+
   private static func main(_ target: String, addresses: AddressMap) -> Route {
     guard target.utf8.first == UInt8(ascii: "/") else {
       return .refused("the target '\(target)' is neither a path nor an absolute URL")

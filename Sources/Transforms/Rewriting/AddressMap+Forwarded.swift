@@ -73,7 +73,7 @@ extension AddressMap {
     let lowered = authority.utf8.map(\.asciiLowercased)
     if let endpoint = endpoints.first(where: { $0.authority == lowered }) { return endpoint.upstream ?? index }
     if form == .absolute {
-      return self.upstream(authority: authority).flatMap { changesInAbsoluteForm($0) ? $0 : nil }
+      return self.upstream(authority: authority).flatMap { changes($0, form: .absolute) ? $0 : nil }
     }
     return Self.loopback.contains { $0.equalsIgnoringASCIICase(authority) } ? port : nil
   }

@@ -22,6 +22,11 @@ package struct AddressMap: Sendable {
     case pathSegment
     /// To the main port as an HTTP proxy: `GET http://dev.api1.com/path`.
     case absolute
+    /// With the upstream's own URL, by a client that hands its requests over itself: `https://dev.api1.com/path`.
+    case ownURL
+
+    /// Whether the app sees each upstream under its own host, and keeps their cookies apart itself.
+    package var showsHosts: Bool { self == .absolute || self == .ownURL }
   }
 
   /// A declared upstream and the port of its endpoint.
@@ -148,6 +153,7 @@ package struct AddressMap: Sendable {
     case .ownPort: "http://127.0.0.1:\(upstreams[index].port)"
     case .pathSegment: "http://127.0.0.1:\(mainPort)/\(segments[index])"
     case .absolute: "http://\(segments[index])"
+    case .ownURL: upstreams[index].url
     }
   }
 
@@ -160,9 +166,9 @@ package struct AddressMap: Sendable {
     }
   }
 
-  /// Whether an upstream's address differs for an app that uses Diorama as a proxy: for `https`, which would bypass the
-  /// proxy, and to distinguish `http` from `https` on the same host.
-  func changesInAbsoluteForm(_ index: Int) -> Bool {
-    appAddress(of: index, form: .absolute) != upstreams[index].origin.description
+  /// Whether an upstream's address differs for the app. For an app that uses Diorama as a proxy, it does for `https`,
+  /// which would bypass the proxy, and to distinguish `http` from `https` on the same host.
+  func changes(_ index: Int, form: Form) -> Bool {
+    appAddress(of: index, form: form) != upstreams[index].url
   }
 }

@@ -67,7 +67,7 @@ struct EndpointURLMatcher {
     if let found = endpoint(at: host, in: text, spelling, isEncoded: isEncoded) { return found }
 
     guard form == .absolute, !isWithinWord(start, in: text) else { return nil }
-    for segment in map.authorities where map.changesInAbsoluteForm(segment.upstream) {
+    for segment in map.authorities where map.changes(segment.upstream, form: form) {
       guard let found = authority(segment.text, at: host, in: text, isEncoded: isEncoded) else { continue }
       return (found.end, spelling.write(map.upstreams[segment.upstream].origin, portColon: found.colon))
     }

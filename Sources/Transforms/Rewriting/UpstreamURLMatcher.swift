@@ -23,6 +23,8 @@ package struct UpstreamURLMatcher: Sendable {
     let isSecure: Bool
     /// `host[:port]` in lower case.
     let authority: [UInt8]
+    /// Whether the address for the app has a secure scheme.
+    let becomesSecure: Bool
     /// The address for the app, without the scheme and the two slashes.
     let address: [UInt8]
 
@@ -30,11 +32,12 @@ package struct UpstreamURLMatcher: Sendable {
     let plain: [UInt8]
     let escaped: [UInt8]
 
-    init(isSecure: Bool, authority: [UInt8], address: [UInt8]) {
+    init(isSecure: Bool, authority: [UInt8], address text: String) {
       self.isSecure = isSecure
       self.authority = authority
-      self.address = address
-      plain = "http://".utf8 + address
+      plain = Array(text.utf8)
+      becomesSecure = text.hasPrefix("https:")
+      address = Array(plain.dropFirst(becomesSecure ? 8 : 7))
       escaped = plain.flatMap { $0 == AddressByte.slash ? [AddressByte.backslash, $0] : [$0] }
     }
   }
@@ -57,7 +60,7 @@ package struct UpstreamURLMatcher: Sendable {
         ? "http://127.0.0.1:\(map.mainPort)" : map.appAddress(of: index, form: form)
       let upstream = map.upstreams[index]
       let origins =
-        form == .absolute && !map.changesInAbsoluteForm(index)
+        form.showsHosts && !map.changes(index, form: form)
         ? upstream.formerOrigins : [upstream.origin] + upstream.formerOrigins
       for origin in origins {
         let isSecure = origin.scheme == "https"
@@ -65,8 +68,7 @@ package struct UpstreamURLMatcher: Sendable {
           let bytes = Array(authority.utf8)
           guard !candidates.contains(where: { $0.isSecure == isSecure && $0.authority == bytes }) else { continue }
           candidates.append(
-            Candidate(
-              isSecure: isSecure, authority: bytes, address: Array(address.utf8.dropFirst("http://".utf8.count))))
+            Candidate(isSecure: isSecure, authority: bytes, address: address))
         }
       }
     }
@@ -277,6 +279,7 @@ package struct UpstreamURLMatcher: Sendable {
     let candidate = candidates[found.candidate]
     let spelling = found.spelling
     found.scheme.withUTF8Buffer { output.append(contentsOf: $0) }
+    if candidate.becomesSecure, spelling.colon != nil { output.append(UInt8(ascii: "s")) }
     if let colon = spelling.colon { output += text[colon] }
     output += text[spelling.slash]
     output += text[spelling.slash]

@@ -1,3 +1,4 @@
+import Basics
 import HTTPMessages
 import LaunchContract
 import Testing

@@ -51,6 +51,27 @@ struct ResponseHeadersTests {
     #expect(try rewrite(name, value, form: .pathSegment) == expected)
   }
 
+  @Test("with the upstream's own URL are unchanged, except for former origins")
+  func ownURL() throws {
+    for (name, value) in [
+      ("Location", "https://dev.api1.com/x"), ("Location", "//dev.api1.com/x"), ("Location", "/x"),
+      ("Set-Cookie", "a=1; Domain=dev.api1.com; Secure; SameSite=None"),
+    ] {
+      #expect(try rewrite(name, value, form: .ownURL) == value)
+    }
+    let map = AddressMap(
+      upstreams: [
+        .init(
+          name: "api", origin: try Origin(parsing: "https://dev.api1.com"), port: 20013,
+          formerOrigins: [try Origin(parsing: "http://old.test"), try Origin(parsing: "https://old.test")])
+      ], mainPort: 20011)
+    func translated(_ value: String) -> String? {
+      map.responseHeaders(["Location": value], upstream: 0, form: .ownURL)["Location"]
+    }
+    #expect(translated("http://old.test/x?u=wss://old.test/") == "https://dev.api1.com/x?u=wss://dev.api1.com/")
+    #expect(translated("/?u=http%3A%2F%2Fold.test%2F") == "/?u=https%3A%2F%2Fdev.api1.com%2F")
+  }
+
   @Test("in absolute form have only their schemes changed")
   func absolute() throws {
     #expect(try rewrite("Location", "https://dev.api1.com/x", form: .absolute) == "http://dev.api1.com/x")
