@@ -208,7 +208,7 @@ let package = Package(
     .testTarget(
       name: "DioramaTestingTests",
       dependencies: [
-        "Basics", "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService",
+        "Basics", "Diorama", "DioramaTesting", "ControlAPI", "TestSupport", "Cassettes", "EnvironmentService",
         "EnvironmentConfiguration", "Daemon", "DaemonClient", "LaunchContract", "HTTPMessages", "HTTPServer",
         "Clinic", "ClinicBackend", "DioramaCommand",
       ]),

@@ -136,11 +136,14 @@ package struct JournalPage: Codable, Sendable {
     /// The index of the interaction that was played.
     package var interaction: Int?
     package var detail: String?
+    /// True if the test itself sent the request, to set something up for the app; otherwise nil.
+    package var setup: Bool?
 
     package init(
       number: Int, time: String, kind: String, method: String, url: String, status: Int, interaction: Int?,
-      detail: String?
+      detail: String?, setup: Bool? = nil
     ) {
+      self.setup = setup
       self.number = number
       self.time = time
       self.kind = kind

@@ -172,7 +172,7 @@ struct DaemonLaunch: Sendable {
 }
 
 /// Runs blocking code on its own thread, since Swift's task threads are few.
-func onOwnThread<Value: Sendable, Failure: Error>(
+package func onOwnThread<Value: Sendable, Failure: Error>(
   _ body: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {
   let result: Result<Value, Failure> = await withCheckedContinuation { continuation in

@@ -190,6 +190,8 @@ package struct HTTPResponse: Equatable, Sendable {
   package var status: Int
   /// The body without transfer coding.
   package var body: [UInt8]
+  /// The header fields, with names in lower case. Repeated fields are joined.
+  package var headers: [String: String] = [:]
   /// Whether the connection can be used for another request.
   package var keepsAlive: Bool
 
@@ -245,7 +247,9 @@ package struct HTTPResponse: Equatable, Sendable {
       return nil
     }
     let isDelimited = head.isChunked || head.length != nil || head.status == 204 || head.status == 304
-    return HTTPResponse(status: head.status, body: body, keepsAlive: isDelimited && head.keepsAlive && !ended)
+    var response = HTTPResponse(status: head.status, body: body, keepsAlive: isDelimited && head.keepsAlive && !ended)
+    response.headers = head.fields
+    return response
   }
 
   /// The content of a chunked body (RFC 9112, section 7.1); nil if it is not complete.
@@ -273,6 +277,7 @@ package struct HTTPResponse: Equatable, Sendable {
     var length: Int?
     var isChunked = false
     var keepsAlive: Bool
+    var fields: [String: String] = [:]
 
     init(_ bytes: ArraySlice<UInt8>) throws(CodedError) {
       let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map {
@@ -287,8 +292,10 @@ package struct HTTPResponse: Equatable, Sendable {
       for line in lines.dropFirst() {
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { throw CodedError.malformed("a header line has no colon") }
-        let value = parts[1].split { $0 == " " || $0 == "\t" }.joined(separator: " ").lowercased()
-        switch parts[0].lowercased() {
+        let field = parts[1].split { $0 == " " || $0 == "\t" }.joined(separator: " ")
+        let (name, value) = (parts[0].lowercased(), field.lowercased())
+        fields[name] = fields[name].map { "\($0), \(field)" } ?? field
+        switch name {
         case "content-length":
           guard let length = Int(value), length >= 0 else {
             throw CodedError.malformed("the Content-Length '\(value)' is not valid")

@@ -30,6 +30,7 @@ enum ClinicAPI {
   struct Prescription: Codable { var medicine: String, dose: Int }
   struct User: Codable, Mockable { var email: String }
 }
+struct Registration: Codable, Sendable { var token = "" }
 struct Refill: Codable, Sendable { var accepted = true }
 enum Plan: CaseIterable { case basic, full }
 enum Theme: String { case light, dark }

@@ -12,6 +12,7 @@ struct DaemonBackendTests {
     arguments: [
       "TraitTests", "RecordingTests", "EnvironmentChangesTests", "CredentialTests", "XCTestCaseTests", "StubbingTests",
       "OtherActorTests",
+      "SetupClientTests",
     ])
   func suites(_ suite: String) async throws {
     let daemon = try await RunningDaemon()

@@ -59,7 +59,7 @@ extension HAR {
       let asked = RecordedRequest(
         method: method, url: url, headers: self.headers(of: request, typedBy: request["postData"]),
         body: try requestBody(request["postData"], bodySize: request["bodySize"]?.int))
-      let interaction = Interaction(
+      var interaction = Interaction(
         upstream: entry["_diorama"]?["upstream"]?.string,
         startedAt: entry["startedDateTime"]?.string ?? "",
         milliseconds: max(0, entry["time"]?.double ?? 0),
@@ -70,6 +70,7 @@ extension HAR {
           headers: headers, body: body, isBodyAsSent: isBodyAsSent, parts: try parts(content), end: end(content),
           trailers: fields(response["_diorama"]?["trailers"]?.array)),
         webSocket: frames)
+      interaction.isSetup = entry["_diorama"]?["setup"]?.bool ?? false
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
       let wasLost = body.length == 0 && content?["text"]?.length == nil && content?["size"]?.int ?? 0 > 0
       return .interaction(interaction, isIncomplete: wasLost && !hasNoBodyByRule)

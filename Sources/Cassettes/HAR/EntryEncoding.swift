@@ -12,8 +12,13 @@ extension HAR {
   package static func encode(_ interaction: Interaction, hasBinaryBody: Bool = false, to writer: inout JSONWriter) {
     let time = number(interaction.milliseconds)
     writer.object { entry in
-      if let upstream = interaction.upstream {
-        entry.member("_diorama") { $0.object { $0.member("upstream", string: upstream) } }
+      if interaction.upstream != nil || interaction.isSetup {
+        entry.member("_diorama") {
+          $0.object { notes in
+            if let upstream = interaction.upstream { notes.member("upstream", string: upstream) }
+            if interaction.isSetup { notes.member("setup", .bool(true)) }
+          }
+        }
       }
       entry.member("startedDateTime", string: interaction.startedAt)
       entry.member("time", number: time)

@@ -16,6 +16,8 @@ package struct CassetteIndex: Sendable {
   /// The constraints of the order; nil if it has none.
   let sequence: RecordedSequence?
   private let variants: VariantIndex
+  /// The keys of requests that are recorded both from the test itself and from the app. Only these are distinguished.
+  private let sharedWithSetup: Set<MatchKey>
   /// The key of each interaction without rules, if needed.
   private let plainKeys: [MatchKey]
 
@@ -41,10 +43,13 @@ package struct CassetteIndex: Sendable {
     var unassigned: [Int] = []
     var groupOf = [Int32](repeating: -1, count: interactions.count)
     var counts: [Int32] = []
-    // Variants depend on all keys, so compute them first if there may be any.
+    // Variants and requests of the test itself depend on all keys, so compute them first if there may be any.
     var known: [RequestKeys?] = []
     // Interactions are accessed in place here and below: a copy would retain all their strings.
-    if interactions.indices.contains(where: { RequestVariant.decides(interactions[$0].response.status) }) {
+    let hasSetup = interactions.indices.contains { interactions[$0].isSetup }
+    if hasSetup
+      || interactions.indices.contains(where: { RequestVariant.decides(interactions[$0].response.status) })
+    {
       known = try interactions.enumerated().map { number, interaction in
         try assignment.upstream(of: interaction).map { upstream in
           try maker.keys(of: interaction.request, upstream: upstream) { try body(number, &$0) }
@@ -57,6 +62,13 @@ package struct CassetteIndex: Sendable {
         of: key, method: request.method, upstream: assignment.upstream(of: interactions[number]) ?? -1,
         target: RecordedURL(request.url).target, headers: request.headers)
     }
+    let variantKeys = variants.keys
+    func keys(of isSetup: Bool) -> Set<MatchKey> {
+      Set(
+        interactions.indices.lazy.filter { interactions[$0].isSetup == isSetup }
+          .compactMap { variantKeys.isEmpty ? known[$0]?.key : variantKeys[$0] ?? known[$0]?.key })
+    }
+    sharedWithSetup = hasSetup ? keys(of: true).intersection(keys(of: false)) : []
     for number in interactions.indices {
       let name = interactions[number].upstream
       guard let upstream = assignment.upstream(name: name, url: interactions[number].request.url) else {
@@ -68,7 +80,8 @@ package struct CassetteIndex: Sendable {
         try known.isEmpty
         ? maker.keys(of: interactions[number].request, upstream: upstream) { try body(number, &$0) }
         : known[number] ?? RequestKeys.none
-      let key = variants.keys.isEmpty ? keys.key : variants.keys[number] ?? keys.key
+      var key = variants.keys.isEmpty ? keys.key : variants.keys[number] ?? keys.key
+      if interactions[number].isSetup, sharedWithSetup.contains(key) { key = key.ofSetup }
       if needsPlain { plainKeys.append(keys.plain) }
       let group = groups[key] ?? Int32(counts.count)
       if group == counts.count {
@@ -123,6 +136,12 @@ package struct CassetteIndex: Sendable {
       of: keys.key, method: request.method, upstream: upstream, target: request.target, headers: request.headers)
     return RequestKeys(
       key: variants.found(keys.key, variant) { group(of: $0) != nil }, plain: keys.plain)
+  }
+
+  /// The keys of a request that the test itself sends. If it is recorded from the test and from the app, each gets its
+  /// own recordings.
+  package func keysOfSetup(_ keys: RequestKeys) -> RequestKeys {
+    sharedWithSetup.contains(keys.key) ? RequestKeys(key: keys.key.ofSetup, plain: keys.plain) : keys
   }
 
   /// The number of interactions, including those of undeclared upstreams.

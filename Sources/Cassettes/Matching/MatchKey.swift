@@ -16,6 +16,14 @@ package struct MatchKey: Hashable, Sendable {
 
   init(_ words: (UInt64, UInt64)) { self.init(high: words.0, low: words.1) }
 
+  /// The key of the same request if the test itself sends it.
+  var ofSetup: MatchKey {
+    var hash = SipHash()
+    hash.append(number: Int(truncatingIfNeeded: high))
+    hash.append(number: Int(truncatingIfNeeded: low))
+    return MatchKey(hash.finish())
+  }
+
   // Half of a good hash is a good hash.
   package func hash(into hasher: inout Hasher) {
     hasher.combine(low)

@@ -1,5 +1,5 @@
 public import Foundation
-import LaunchContract
+package import LaunchContract
 
 /// Random values that a test can record and replay: e-mail addresses, symptoms, IDs, orders.
 ///
@@ -40,6 +40,24 @@ public struct RandomStrings: Sendable {
 
   /// Real randomness, without a contract.
   package static let live = RandomStrings(.live)
+
+  /// Values of an environment for the test's own process. The environment derives them, records them, or reads them from
+  /// the recording.
+  ///
+  /// - Parameter contract: the environment's contract.
+  /// - Returns: the values.
+  /// - Throws: ``DioramaError`` if the contract names no environment, or in a release build that cannot be controlled.
+  package static func reported(to contract: LaunchContract) throws(DioramaError) -> RandomStrings {
+    #if DEBUG || Controlled
+      let connection = try contract.control.map { control throws(DioramaError) in try ControlConnection(control) }
+      return RandomStrings(
+        .contract(
+          try ContractStrings(
+            LaunchContract.Strings(policy: .report), seed: contract.seed, connection: connection, reporter: nil)))
+    #else
+      throw DioramaError(.contract, "this release build cannot be controlled; build it with the trait Controlled")
+    #endif
+  }
 
   /// A copy whose keys are separate, for a part of the app that runs concurrently with others.
   ///

@@ -108,6 +108,8 @@ struct Listing: Encodable {
     var bytes: Int
     var milliseconds: Double
     var startedAt: String
+    /// True if the test itself sent the request, to set something up for the app.
+    var setup: Bool?
   }
 
   var cassette: String
@@ -139,7 +141,8 @@ struct Listing: Encodable {
         index: index, upstream: interaction.upstream, method: interaction.request.method,
         url: interaction.request.url, status: interaction.response.status,
         contentType: interaction.response.headers["Content-Type"], bytes: interaction.response.body.length,
-        milliseconds: interaction.milliseconds, startedAt: interaction.startedAt)
+        milliseconds: interaction.milliseconds, startedAt: interaction.startedAt,
+        setup: interaction.isSetup ? true : nil)
     }
     strings = stored.strings.entries.mapValues { $0.count { $0 != nil } }
     self.unfinished = unfinished
@@ -160,7 +163,8 @@ struct Listing: Encodable {
       let rows = interactions.map { interaction in
         [
           String(interaction.index), interaction.method, String(interaction.status), String(interaction.bytes),
-          String(format: "%.1f", interaction.milliseconds), interaction.url,
+          String(format: "%.1f", interaction.milliseconds),
+          interaction.url + (interaction.setup == true ? "  (setup)" : ""),
         ]
       }
       lines.append("")

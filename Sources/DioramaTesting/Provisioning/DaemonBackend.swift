@@ -66,12 +66,18 @@ struct DaemonBackend: EnvironmentBackend {
     }
   }
 
-  func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters {
+  var contract: LaunchContract { seen.withLock { $0.document } }
+
+  func launchParameters(
+    adding credentials: [LaunchContract.Credentials.Item], in folder: () throws(CodedError) -> String
+  ) throws -> LaunchParameters {
     let (contract, document) = seen.withLock { ($0.contract, $0.document) }
     var parameters = LaunchParameters(variables: contract.environment, arguments: contract.arguments)
     // In the program's own file, which is removed with the program. The daemon keeps its file until the environment
     // ends.
-    parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(document, folder: try folder()).value
+    parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(
+      document.adding(credentials), folder: try folder()
+    ).value
     return parameters
   }
 

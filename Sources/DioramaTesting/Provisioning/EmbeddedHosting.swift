@@ -72,8 +72,12 @@ import EnvironmentConfiguration
       environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) }
     }
 
-    func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters {
-      let contract = environment.contract
+    var contract: LaunchContract { environment.contract }
+
+    func launchParameters(
+      adding credentials: [LaunchContract.Credentials.Item], in folder: () throws(CodedError) -> String
+    ) throws -> LaunchParameters {
+      let contract = contract.adding(credentials)
       var parameters = LaunchParameters(variables: environment.variables, arguments: try contract.launchArguments())
       parameters.variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(contract, folder: try folder()).value
       return parameters

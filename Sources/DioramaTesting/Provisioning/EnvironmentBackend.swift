@@ -19,10 +19,17 @@ protocol EnvironmentBackend: Sendable {
 
   /// The variables and arguments for launching a program.
   ///
-  /// - Parameter folder: makes the folder for a contract that does not fit into a variable.
+  /// - Parameters:
+  ///   - credentials: credentials to add to those of the configuration.
+  ///   - folder: makes the folder for a contract that does not fit into a variable.
   /// - Returns: variables and arguments.
   /// - Throws: an error if the contract cannot be written.
-  func launchParameters(in folder: () throws(CodedError) -> String) throws -> LaunchParameters
+  func launchParameters(
+    adding credentials: [LaunchContract.Credentials.Item], in folder: () throws(CodedError) -> String
+  ) throws -> LaunchParameters
+
+  /// The contract for a program that starts now.
+  var contract: LaunchContract { get }
 
   /// The environment's current time, including moves by other processes.
   var now: Date { get async throws(CodedError) }
@@ -103,4 +110,24 @@ struct EnvironmentChange: Sendable {
 enum ClockMove: Sendable {
   case advance(Duration)
   case set(Date)
+}
+
+extension LaunchContract {
+  /// The contract with more credentials.
+  func adding(_ credentials: [Credentials.Item]) -> LaunchContract {
+    guard !credentials.isEmpty else { return self }
+    var contract = self
+    var items = contract.credentials?.items ?? []
+    for credential in credentials { items.add(credential) }
+    contract.credentials = Credentials(items: items, faults: contract.credentials?.faults ?? [])
+    return contract
+  }
+}
+
+extension [LaunchContract.Credentials.Item] {
+  /// Adds a credential, or replaces the one with the same service, account and group.
+  mutating func add(_ credential: LaunchContract.Credentials.Item) {
+    removeAll { ($0.service, $0.account, $0.group) == (credential.service, credential.account, credential.group) }
+    append(credential)
+  }
 }

@@ -127,6 +127,27 @@ extension TestEnvironment {
     }
   }
 
+  /// Adds a credential to the store of each app that is launched from now on, or replaces the one with the same service,
+  /// account and group.
+  ///
+  /// ```swift
+  /// let user: Registration = try await environment.client("api").post("/users", body: ["name": "Ann"])
+  /// try environment.add(.init(service: "clinic", account: "auth-token", secret: user.token))
+  /// ```
+  ///
+  /// The environment redacts the credentials of its configuration in recordings wherever they occur, but this one only
+  /// in the places that its rules name, such as `Authorization` and `token`.
+  ///
+  /// - Parameter credential: the credential.
+  /// - Throws: ``DioramaTestingError`` if the environment has ended.
+  public func add(_ credential: Credential) throws(DioramaTestingError) {
+    try checkIsAlive("add credentials")
+    keep(
+      .init(
+        service: credential.service, account: credential.account, group: credential.group,
+        secret: Data(credential.secret)))
+  }
+
   /// The test's error for an environment error, with the applications' output if one of them did not respond.
   private func failure(_ error: CodedError) -> DioramaTestingError {
     guard error.kind == .unanswered else {

@@ -1,5 +1,6 @@
 import ControlAPI
 import Basics
+import Diorama
 import EnvironmentConfiguration
 public import Foundation
 import HTTPMessages
@@ -35,6 +36,10 @@ public final class TestEnvironment: Sendable {
     var applications: [TestApplication] = []
     var folder: String?
     var hasEnded = false
+    /// Credentials for programs that are launched from now on, besides those of the configuration.
+    var credentials: [LaunchContract.Credentials.Item] = []
+    /// The random values of the test itself.
+    var strings: RandomStrings?
   }
 
   let backend: any EnvironmentBackend
@@ -184,7 +189,7 @@ public final class TestEnvironment: Sendable {
   func launchParameters(in folder: String? = nil) throws(DioramaTestingError) -> LaunchParameters {
     try checkIsAlive()
     do {
-      return try backend.launchParameters { () throws(CodedError) in
+      return try backend.launchParameters(adding: state.withLock { $0.credentials }) { () throws(CodedError) in
         if let folder { folder } else { try ownFolder() }
       }
     } catch {
@@ -201,7 +206,7 @@ public final class TestEnvironment: Sendable {
     return try launchParameters(in: folder)
   }
 
-  private func checkIsAlive(_ advice: String = "launch programs") throws(DioramaTestingError) {
+  func checkIsAlive(_ advice: String = "launch programs") throws(DioramaTestingError) {
     guard state.withLock({ $0.hasEnded }) else { return }
     throw DioramaTestingError(.usage, "the environment of \(name) has ended; \(advice) before that")
   }
@@ -227,6 +232,24 @@ public final class TestEnvironment: Sendable {
       let folder = try TemporaryFolder.make()
       state.folder = folder
       return folder
+    }
+  }
+
+  /// Adds a credential for programs that are launched from now on, or replaces one.
+  func keep(_ credential: LaunchContract.Credentials.Item) {
+    state.withLock { $0.credentials.add(credential) }
+  }
+
+  /// The random values of the test itself. Their keys are separate from the app's.
+  var setupStrings: RandomStrings {
+    get throws(DioramaError) {
+      try state.withLock { state throws(DioramaError) in
+        if let strings = state.strings { return strings }
+        // One for all clients, which counts the uses of each key.
+        let strings = try RandomStrings.reported(to: backend.contract).scope("setup")
+        state.strings = strings
+        return strings
+      }
     }
   }
 

@@ -94,7 +94,7 @@ extension Environment.State {
   }
 
   mutating func note(_ kind: Journal.Kind, status: Int, _ detail: Journal.Detail, replay: Replay?) {
-    let entry = journal.add(kind, status: status, detail: detail)
+    let entry = journal.add(kind, status: status, detail: detail, isOfSetup: ClientMark.isOfSetup)
     journalFile?.write(entry.spelledOut(replay, redactor), isUrgent: true)
   }
 }

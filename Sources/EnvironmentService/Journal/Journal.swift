@@ -64,6 +64,8 @@ struct Journal: Sendable {
     /// The index of the replayed interaction, or -1.
     var interaction: Int32
     var detail: Detail?
+    /// Whether the test itself sent the request.
+    var isOfSetup = false
   }
 
   private(set) var counts = [Int](repeating: 0, count: Kind.allCases.count)
@@ -92,7 +94,9 @@ struct Journal: Sendable {
   ///
   /// - Returns: the entry with its number, from 1.
   @discardableResult
-  mutating func add(_ kind: Kind, status: Int, interaction: Int = -1, detail: Detail? = nil) -> Entry {
+  mutating func add(
+    _ kind: Kind, status: Int, interaction: Int = -1, detail: Detail? = nil, isOfSetup: Bool = false
+  ) -> Entry {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     last += 1
@@ -100,7 +104,7 @@ struct Journal: Sendable {
     let entry = Entry(
       number: last, time: Double(now.tv_sec) + Double(now.tv_nsec) / 1e9, kind: kind,
       status: Int16(truncatingIfNeeded: status),
-      interaction: Int32(truncatingIfNeeded: interaction), detail: detail)
+      interaction: Int32(truncatingIfNeeded: interaction), detail: detail, isOfSetup: isOfSetup)
     if ring.count < Self.capacity {
       ring.append(entry)
     } else {
@@ -143,6 +147,6 @@ extension Journal.Entry {
     return JournalPage.Entry(
       number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name, method: detail.method,
       url: detail.url, status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil,
-      detail: detail.text)
+      detail: detail.text, setup: isOfSetup ? true : nil)
   }
 }

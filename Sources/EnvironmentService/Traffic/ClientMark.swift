@@ -13,10 +13,17 @@ package struct ClientMark: Sendable, Equatable {
 
   /// The origin of the URL that the client used, if it uses the upstreams' own URLs. The response then has those, too.
   package var origin: String?
+  /// Whether the test itself sends the request, to set something up for the app. Journal and cassette tell these
+  /// requests apart.
+  package var isSetup: Bool
 
-  package init(origin: String? = nil) {
+  package init(origin: String? = nil, isSetup: Bool = false) {
     self.origin = origin
+    self.isSetup = isSetup
   }
+
+  /// Whether the running code answers a request with ``isSetup``.
+  @TaskLocal static var isOfSetup = false
 
   /// Removes the mark from a request.
   ///
@@ -36,10 +43,14 @@ package struct ClientMark: Sendable, Equatable {
     }
     var mark = ClientMark()
     for word in words.dropFirst() {
-      guard word.hasPrefix("origin=") else {
-        throw Problem(status: 400, title: "\(field) is not valid", detail: "'\(word)' is not known; use origin=ORIGIN")
+      if word == "setup" {
+        mark.isSetup = true
+      } else if word.hasPrefix("origin=") {
+        mark.origin = String(word.dropFirst("origin=".count))
+      } else {
+        throw Problem(
+          status: 400, title: "\(field) is not valid", detail: "'\(word)' is not known; use origin=ORIGIN or setup")
       }
-      mark.origin = String(word.dropFirst("origin=".count))
     }
     return mark
   }

@@ -85,7 +85,10 @@ final class EndpointHandler: RequestHandler {
     defer { environment.openRequests.leave() }
     // Check after entering: the environment sets this flag first and then waits for the requests that have entered.
     guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
-    return await pipeline.respond(to: request, at: upstream, as: mark)
+    guard mark?.isSetup == true else { return await pipeline.respond(to: request, at: upstream, as: mark) }
+    return await ClientMark.$isOfSetup.withValue(true) {
+      await pipeline.respond(to: request, at: upstream, as: mark)
+    }
   }
 }
 

@@ -63,7 +63,7 @@ extension Forwarding {
     let url = url(request)
     var inQuery: FoundFields? = FoundFields()
     var (inRequest, inResponse): ([String], [String]) = ([], [])
-    let recorded = Interaction(
+    var recorded = Interaction(
       upstream: upstream.name, startedAt: answered.startedAt.inMicroseconds,
       milliseconds: Double(((ContinuousClock.now - answered.clock) / .microseconds(1)).rounded()) / 1000,
       request: RecordedRequest(
@@ -76,6 +76,7 @@ extension Forwarding {
         headers: redactor.redact(
           responseHeaders, ofChanged: !responseBody.found.isEmpty, length: responseBody.content.length, &inResponse),
         body: responseBody.content, trailers: redactor.redact(response.trailers?.headers ?? [:])))
+    recorded.isSetup = ClientMark.isOfSetup
     if inQuery?.isEmpty == true, recorded.request.url != url { inQuery?.hasMatch = true }
     environment.noteRedacted(
       [

@@ -178,6 +178,9 @@ final class Pipeline: Sendable {
       request.keysAsSent = found?.keysAsSent
       request.length = found?.length
     }
+    guard ClientMark.isOfSetup, let index = environment.replay?.index else { return }
+    request.keys = request.keys.map(index.keysOfSetup)
+    request.keysAsSent = request.keysAsSent.map(index.keysOfSetup)
   }
 
   /// The match keys of a request whose body is in memory; nil if nothing is replayed.

@@ -42,7 +42,9 @@ extension Environment {
   /// - Returns: the interaction's index; nil for a miss.
   func next(for keys: RequestKeys) -> Int? {
     guard let replay else { return nil }
-    let index = state.withLock { state in state.play(keys.key, keys.plain, replay: replay) { _ in true } }
+    let index = state.withLock { state in
+      state.play(keys.key, keys.plain, replay: replay, isOfSetup: ClientMark.isOfSetup) { _ in true }
+    }
     if index != nil { played() }
     return index
   }
@@ -89,11 +91,12 @@ extension Environment {
 
 extension Environment.State {
   fileprivate mutating func play(
-    _ key: MatchKey, _ plain: MatchKey?, replay: Replay, if isPlayable: (Int) -> Bool
+    _ key: MatchKey, _ plain: MatchKey?, replay: Replay, isOfSetup: Bool = false, if isPlayable: (Int) -> Bool
   ) -> Int? {
     guard !isOver, let index = playback?.next(for: key, plain: plain, if: isPlayable) else { return nil }
     requests += 1
-    let entry = journal.add(.replayed, status: replay.interactions[index].response.status, interaction: index)
+    let status = replay.interactions[index].response.status
+    let entry = journal.add(.replayed, status: status, interaction: index, isOfSetup: isOfSetup)
     if let journalFile { journalFile.write(entry.spelledOut(replay, redactor), isUrgent: false) }
     return index
   }

@@ -178,7 +178,8 @@ struct HTTPResponseTests {
       ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nTrailer: x\r\n\r\n", 200, "", true),
     ] as [(String, Int, String, Bool)])
   func whole(_ text: String, _ status: Int, _ body: String, _ keepsAlive: Bool) throws {
-    let answer = HTTPResponse(status: status, body: Array(body.utf8), keepsAlive: keepsAlive)
+    var answer = HTTPResponse(status: status, body: Array(body.utf8), keepsAlive: keepsAlive)
+    answer.headers = try #require(try parse(text)).headers
     #expect(try parse(text) == answer)
     // No prefix of the bytes is a response or an error.
     for length in 0..<text.utf8.count {
@@ -186,6 +187,12 @@ struct HTTPResponseTests {
       let early = try HTTPResponse.parse(part, ended: false)
       #expect(early == nil || early == answer)
     }
+  }
+
+  @Test("have their header fields, joined if they are repeated")
+  func fields() throws {
+    let response = try parse("HTTP/1.1 204 No Content\r\nX-Token: T 1\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n\r\n")
+    #expect(response?.headers == ["x-token": "T 1", "set-cookie": "a=1, b=2"])
   }
 
   @Test("end with the connection without any other delimiter")

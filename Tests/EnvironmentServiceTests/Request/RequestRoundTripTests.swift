@@ -42,6 +42,7 @@ struct RequestRoundTripTests {
     configuration.stubTemplates = true
     configuration.collections = "/tmp/collections.json"
     configuration.openapi = "/tmp/api.yaml"
+    configuration.faults = [.string("reset,path=/a,nth=1"), .object(["status": .int(503)])]
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
     // A test without settings inherits all settings of its suite or project file.

@@ -1,5 +1,7 @@
 import Basics
 import Cassettes
+import ControlAPI
+import EnvironmentConfiguration
 import HTTPMessages
 import TestSupport
 import Testing
@@ -32,6 +34,35 @@ struct ClientMarkTests {
       }
       let requests = try fixture.cassette().interactions.map(\.request)
       #expect(requests.map { $0.headers["Diorama-Client"] } == [nil, nil])
+    }
+  }
+
+  @Test("of the test's set-up is in journal and cassette, and its requests and the app's get their own responses")
+  func setup() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      try await fixture.run(.record, ["api": upstream.origin]) { environment async throws in
+        let setup: Headers = ["Diorama-Client": "\(environment.token) setup"]
+        #expect(try await environment.get("/both", setup).text == "/both: 0")
+        #expect(try await environment.get("/both").text == "/both: 1")
+        #expect(try await environment.get("/setup", setup).text == "/setup: 2")
+        #expect(try await environment.get("/app").text == "/app: 3")
+        #expect(environment.journalPage(after: 0, limit: 9).entries.map(\.setup) == [true, nil, true, nil])
+      }
+      #expect(try fixture.cassette().interactions.map(\.isSetup) == [true, false, true, false])
+      for order in [PlaybackOrder.request, .free] {
+        let upstreams: KeyValuePairs = ["api": upstream.origin]
+        try await fixture.run(.replay, upstreams, with: { $0.order = order }) { environment async throws in
+          let setup: Headers = ["Diorama-Client": "\(environment.token) setup"]
+          // In another order than recorded.
+          #expect(try await environment.get("/both").text == "/both: 1")
+          #expect(try await environment.get("/both", setup).text == "/both: 0")
+          // The mark does not count where it decides nothing.
+          #expect(try await environment.get("/setup").text == "/setup: 2")
+          #expect(try await environment.get("/app", setup).text == "/app: 3")
+          #expect(environment.journalPage(after: 0, limit: 9).entries.map(\.setup) == [nil, true, nil, true])
+        }
+      }
     }
   }
 

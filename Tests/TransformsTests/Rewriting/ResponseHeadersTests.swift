@@ -68,8 +68,11 @@ struct ResponseHeadersTests {
     func translated(_ value: String) -> String? {
       map.responseHeaders(["Location": value], upstream: 0, form: .ownURL)["Location"]
     }
-    #expect(translated("http://old.test/x?u=wss://old.test/") == "https://dev.api1.com/x?u=wss://dev.api1.com/")
-    #expect(translated("/?u=http%3A%2F%2Fold.test%2F") == "/?u=https%3A%2F%2Fdev.api1.com%2F")
+    #expect(translated("http://old.test/x") == "https://dev.api1.com/x")
+    #expect(translated("wss://old.test/x") == "wss://dev.api1.com/x")
+    #expect(translated(#"ws:\/\/old.test\/x"#) == #"wss:\/\/dev.api1.com\/x"#)
+    #expect(translated("http%3A%2F%2Fold.test%2F") == "https%3A%2F%2Fdev.api1.com%2F")
+    #expect(translated("//old.test/x") == "//dev.api1.com/x")
   }
 
   @Test("in absolute form have only their schemes changed")

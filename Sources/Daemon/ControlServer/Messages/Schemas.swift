@@ -102,6 +102,7 @@ extension Schemas {
       .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
       .optional("interaction", .count, "The index of the replayed interaction."),
       .optional("detail", .words),
+      .optional("setup", .boolean, "True if the test itself sent the request, to set something up for the app."),
     ])
 
   static let report = Schema.record(
