@@ -46,6 +46,7 @@ FEW = {
     "daemon_killed": ["--rounds", "4"],
     "others_recordings": [],
     "wiremock_clients": [],
+    "conversations": [],
     "secrets_redacted": [],
     "connecting": [],
     "issuers": [],

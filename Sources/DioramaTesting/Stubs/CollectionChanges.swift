@@ -52,6 +52,7 @@ extension ItemCollection {
       /// The next change; never nil.
       ///
       /// - Parameter actor: the caller's isolation.
+      /// - Returns: the change.
       /// - Throws: ``DioramaTestingError`` of kind `timedOut` if there is none in time; of another kind if the collection
       ///   was removed, or the environment cannot be reached.
       public mutating func next(

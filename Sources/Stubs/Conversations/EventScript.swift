@@ -27,10 +27,9 @@ package struct ServerSentEvent: Sendable, Equatable {
     self.comment = comment
   }
 
-  /// Reads an event strictly: `data`, `event`, `id`, `retry` and `comment`.
+  /// Reads an event strictly: `data`, `event`, `id`, `retry` and `comment`. Nil if no member of an event is given.
   ///
   /// - Parameter members: the object; its owner calls `end()`.
-  /// - Returns: the event; nil if no member of an event is given.
   /// - Throws: ``CodedError`` that names the member.
   package init?(_ members: Members) throws(CodedError) {
     id = try members.string("id")

@@ -156,7 +156,7 @@ struct WebSocketConversation: Sendable {
         }
         guard try matcher.matches(MatchedValue(message.payload), environment.matchContext) else {
           progress.withLock { $0.isMissed = true }
-          return missed(message, number, "expected one that matches \(text)", outbox)
+          return missed(message, number, "the conversation expects one that matches \(text)", outbox)
         }
         last = message
         pace.restart()
