@@ -167,8 +167,15 @@ package struct StubStore: Sendable {
   ///
   /// Stubs with a WebSocket answer only handshakes, and come first for them.
   ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - context: the time.
+  ///   - isSocketWanted: whether only a stub with a WebSocket may answer a handshake.
+  /// - Returns: the stub; nil if none matches.
   /// - Throws: ``CodedError`` if a condition exceeds its limits, with the stub's name.
-  package mutating func match(_ request: StubRequest, _ context: MatchContext) throws(CodedError) -> StubMapping? {
+  package mutating func match(
+    _ request: StubRequest, _ context: MatchContext, isSocketWanted: Bool = false
+  ) throws(CodedError) -> StubMapping? {
     var ids = candidates(method: request.method, target: request.target) { $0.candidates(for: request) }
     if !conversations.isEmpty {
       let sockets = ids.filter { entries[$0]?.mapping.response.webSocket != nil }
@@ -176,6 +183,7 @@ package struct StubStore: Sendable {
     }
     for id in ids {
       guard let entry = entries[id], isReady(entry.mapping) else { continue }
+      if isSocketWanted, request.isHandshake, entry.mapping.response.webSocket == nil { continue }
       do {
         guard try entry.mapping.request.matches(request, context) else { continue }
       } catch {

@@ -97,7 +97,7 @@ def events(checks, port):
 
 
 def crowd(checks, port):
-    """Many waits at once, of which none takes a thread."""
+    """Many waits at once. None takes a thread of the daemon."""
     with concurrent.futures.ThreadPoolExecutor(64) as pool:
         waits = [pool.submit(ask, port, f"/sockets?path=/chat&after={after}&timeout=60") for after in range(3, 67)]
         chat = app(port)

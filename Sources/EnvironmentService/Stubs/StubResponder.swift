@@ -53,7 +53,11 @@ extension Environment {
     var stub: String? = nil
     do {
       let context = matchContext
-      let mapping = try stubs.state.withLock { (state) throws(CodedError) in try state.store.match(request, context) }
+      // A stub without a WebSocket is no answer to a handshake that the cassette or the upstream may answer.
+      let hasOthers = way != nil && mode != .mock
+      let mapping = try stubs.state.withLock { (state) throws(CodedError) in
+        try state.store.match(request, context, isSocketWanted: hasOthers)
+      }
       var made: StubAnswer.Made
       if let mapping {
         (label, stub) = (mapping.label, mapping.id)

@@ -202,6 +202,45 @@ struct WebSocketStubTests {
     }
   }
 
+  @Test("come before recorded ones, which other stubs do not hide")
+  func beforeCassette() async throws {
+    let upstream = try TestUpstream { request in
+      var response = Response(
+        status: 101,
+        headers: [
+          "Upgrade": "websocket",
+          "Sec-WebSocket-Accept": WebSocketHandshake.accept(request.headers["Sec-WebSocket-Key"] ?? ""),
+        ])
+      response.upgrade = { duplex in
+        Task {
+          try await duplex.outgoing.write(WebSocketMessage(.text, Array("live".utf8)).frame())
+          try await duplex.outgoing.write(WebSocketMessage.close(1000).frame())
+          duplex.outgoing.finish()
+        }
+      }
+      return response
+    }
+    try await withService(upstream) { fixture in
+      try await fixture.record(["api": upstream.origin]) { environment in
+        let chat = try await Chat(environment)
+        #expect(try await chat.nextText() == "live")
+        #expect(try await chat.next()?.closeCode == 1000)
+      }
+      try fixture.writeMappings(#"{"request": {}, "response": {"body": "any"}}"#)
+      let environment = try fixture.mocked(.replay)
+      let replayed = try await Chat(environment)
+      #expect(try await replayed.nextText() == "live")
+      #expect(try await environment.get("/chat").text == "any")
+      #expect(try await environment.call("POST", "/mappings", stub).status == 201)
+      let mocked = try await Chat(environment)
+      #expect(try await environment.say(#""send": "mocked""#, #", "afterConnections": 1"#) == 1)
+      #expect(try await mocked.nextText() == "mocked")
+      let report = await environment.end().report
+      #expect(report.requests.replayed == 1)
+      #expect(report.requests.mocked == 2)
+    }
+  }
+
   @Test("drop an app that does not read, and end without it")
   func slow() async throws {
     try await withService { fixture in

@@ -172,6 +172,13 @@ struct ConversationReadingTests {
     #expect(store.obstacle(socket, request("GET", "/chat", handshake)) == nil)
     for mapping in store.mappings where mapping.name == "history" { store.remove(mapping.id) }
     #expect(try store.answer(request("GET", "/chat")) == nil)
+    try store.add(mapping(#"{"name": "any", "request": {}, "response": {"status": 503}}"#))
+    #expect(try store.answer(request("GET", "/other", handshake)) == "any")
+    // Where the cassette or the upstream may answer.
+    #expect(try store.match(request("GET", "/other", handshake), context, isSocketWanted: true) == nil)
+    #expect(try store.match(request("GET", "/other"), context, isSocketWanted: true)?.name == "any")
+    #expect(try store.match(request("GET", "/chat", handshake), context, isSocketWanted: true)?.name == "socket")
+    store.removeAll { $0.name == "any" }
     #expect(store.constant(method: "GET", target: "/chat") == nil)
   }
 

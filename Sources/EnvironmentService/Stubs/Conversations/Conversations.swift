@@ -74,7 +74,7 @@ final class Conversations: Sendable {
 
     /// Those after the first ones, as far as they are kept.
     func after(_ number: Int) -> [Element] {
-      elements.suffix(max(0, min(elements.count, count - max(0, number)))).map(\.element)
+      elements.suffix(max(0, min(elements.count, Conversations.keptCount, count - max(0, number)))).map(\.element)
     }
 
     mutating func removeAll() {
@@ -362,7 +362,7 @@ final class Conversations: Sendable {
 
   // MARK: The end
 
-  /// Forgets what tests have sent and apps have said. Connections stay open, and numbers go on.
+  /// Forgets what tests have sent and apps have said. Connections stay open, and numbers continue.
   func reset() {
     state.withLock { state in
       for key in state.channels.keys {
@@ -380,7 +380,7 @@ final class Conversations: Sendable {
       return state.channels.flatMap { key, channel in channel.clients.values.map { (key.kind, $0.outbox) } }
     }
     for (kind, client) in clients {
-      client.finish(kind == .events ? [] : WebSocketMessage.close(1001, Self.goodbye).frame())
+      client.end(kind == .events ? [] : WebSocketMessage.close(1001, Self.goodbye).frame())
     }
   }
 

@@ -33,7 +33,9 @@ struct EventStreaming: Sendable {
       return pipe
     }
     if resumption.isLost, let lastID {
-      note("the app continues after the event '\(lastID.prefix(100))', which was not sent here; it starts anew")
+      note(
+        "the app continues after the event '\(lastID.prefix(100))', which was not sent here; it gets the stream from the start"
+      )
     }
     let player = Task {
       do { try await play(from: resumption.step, resumption.connection, outbox) } catch let error as CodedError {

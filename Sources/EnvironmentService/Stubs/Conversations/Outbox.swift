@@ -10,8 +10,8 @@ final class Outbox: Sendable {
   static let limit = 1 << 20
   /// How many bytes of a script may wait before the script does.
   static let scriptLimit = 64 << 10
-  /// How long a client that does not read delays the end of its environment.
-  private static let grace = Duration.seconds(2)
+  /// How long a client that does not read stays connected after the end of its environment.
+  private static let grace = Duration.seconds(60)
 
   private struct Chunk {
     let bytes: [UInt8]
@@ -67,14 +67,21 @@ final class Outbox: Sendable {
   /// Whether more can be sent.
   var isOpen: Bool { state.withLock { !$0.isFinished && !$0.isOver } }
 
-  /// Ends the stream after what is waiting, and after a last message. A client that does not read is dropped soon.
+  /// Ends the stream after what is waiting, and after a last message.
   func finish(_ last: [UInt8] = []) {
-    let delay = Delay(until: .now + Self.grace) { [weak self] in self?.drop() }
     state.withLock { state in
       guard !state.isFinished, !state.isOver else { return }
       if !last.isEmpty { state.chunks.append(Chunk(bytes: last, isPushed: false)) }
       state.isFinished = true
-      state.end = delay
+    }
+  }
+
+  /// Ends the stream with the environment: like ``finish(_:)``, but a client that does not read is dropped at some time.
+  func end(_ last: [UInt8]) {
+    finish(last)
+    let delay = Delay(until: .now + Self.grace) { [weak self] in self?.drop() }
+    state.withLock { state in
+      if !state.isOver { state.end = delay }
     }
   }
 
