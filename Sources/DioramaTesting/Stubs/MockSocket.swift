@@ -137,13 +137,14 @@ public struct MockSocket: Sendable {
         if isNext { return message }
       }
       guard ContinuousClock.now >= deadline else { continue }
-      let all = try await poll(after: 0, wait: .zero)
+      let (connections, open) = (try await connections, try await openConnections)
+      let all = try await messages
       var text = "no message from the app at \(path) within \(timeout)"
-      let shown = all.messages.suffix(10)
+      let shown = all.suffix(10)
       text +=
-        all.messages.isEmpty
+        all.isEmpty
         ? "; it has sent none so far" : "; so far it has sent \(shown.map(\.excerpt).joined(separator: ", "))"
-      text += "; \(all.connections) connected so far, \(all.open) now"
+      text += "; \(connections) connected so far, \(open) now"
       throw DioramaTestingError(.timedOut, text)
     }
   }
@@ -167,7 +168,15 @@ public struct MockSocket: Sendable {
 
   /// All messages of the app so far: at most the newest 10,000, or 16 MiB of them.
   public var messages: [Message] {
-    get async throws(DioramaTestingError) { try await poll(after: 0, wait: .zero).messages }
+    get async throws(DioramaTestingError) {
+      var all: [Message] = []
+      while true {
+        // An answer has about 1 MiB.
+        let next = try await poll(after: all.last?.number ?? 0, wait: .zero).messages
+        if next.isEmpty { return all }
+        all += next
+      }
+    }
   }
 
   /// How many apps have connected so far, including those that have disconnected.

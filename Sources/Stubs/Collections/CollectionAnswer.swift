@@ -74,6 +74,9 @@ package struct CollectionChange: Sendable, Equatable {
   package let item: JSON
   /// The item before the change; nil if it was created.
   package let old: JSON?
+
+  /// About how many bytes of JSON it has.
+  package var size: Int { item.extent.size + (kind == .removed ? 0 : old?.extent.size ?? 0) }
 }
 
 /// Why a request to a collection ends early.

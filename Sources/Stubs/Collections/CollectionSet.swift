@@ -233,7 +233,7 @@ package struct CollectionSet: Sendable {
     version += 1
     var change = change
     change.number = changeCount
-    kept.append((change, change.item.extent.size + (change.kind == .removed ? 0 : change.old?.extent.size ?? 0)))
+    kept.append((change, change.size))
     size += kept.last?.size ?? 0
     // Not at every change, since the rest has to be moved.
     guard kept.count >= Self.keptChanges * 2 || size >= Self.keptSize * 2 else { return change }

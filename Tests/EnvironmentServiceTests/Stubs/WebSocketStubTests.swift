@@ -202,6 +202,28 @@ struct WebSocketStubTests {
     }
   }
 
+  @Test("give what apps have said in answers of about 1 MiB")
+  func pages() async throws {
+    try await withService { fixture in
+      try fixture.writeMappings(stub)
+      let environment = try fixture.mocked()
+      let chat = try await Chat(port: environment.mainPort)
+      let texts = (0..<5).map { String(repeating: "\($0)", count: 600_000) }
+      try await onThread { for text in texts { try chat.say(text) } }
+      _ = try await environment.heard(after: 4)
+      var heard: [String] = []
+      for count in [2, 2, 1, 0] {
+        let answer = try await environment.call("GET", "/sockets?path=/chat&after=\(heard.count)")
+        let messages = answer.json["messages"]?.array ?? []
+        #expect(messages.count == count)
+        heard += messages.compactMap { $0["text"]?.string }
+        #expect(answer.json["last"] == .int(heard.count))
+      }
+      #expect(heard == texts)
+      _ = await environment.end()
+    }
+  }
+
   @Test("come before recorded ones, which other stubs do not hide")
   func beforeCassette() async throws {
     let upstream = try TestUpstream { request in

@@ -90,7 +90,9 @@ extension StubAdmin {
         try await stubs.conversations.waitForMessage(at: path, after: after, until: deadline)
       }
     }
-    let (messages, last) = stubs.conversations.messages(at: path, after: after)
+    let (all, count) = stubs.conversations.messages(at: path, after: after)
+    let messages = Self.page(all) { $0.message.payload.count }
+    let last = messages.count == all.count ? count : messages.last?.number ?? count
     let (total, open) = stubs.conversations.connections(.webSocket, path)
     return Self.json([
       "messages": .array(messages.map(\.json)), "last": .int(last), "connections": .int(total), "open": .int(open),
@@ -141,12 +143,23 @@ extension StubAdmin {
           detail: "after=\(after), but the last change is \(count); use the number of an earlier answer")
       }
       guard changes.isEmpty, ContinuousClock.now < deadline, !stubs.conversations.isOver else {
-        return Self.json(["changes": .array(changes.map(\.json)), "last": .int(count)])
+        let page = Self.page(changes, \.size)
+        let last = page.count == changes.count ? count : page.last?.number ?? count
+        return Self.json(["changes": .array(page.map(\.json)), "last": .int(last)])
       }
       known = max(known, count)
       try await waiting { [known] in
         try await stubs.conversations.waitForCollectionChange(after: known, until: deadline)
       }
+    }
+  }
+
+  /// The first elements, with about 1 MiB in all, so that an answer does not grow without a limit.
+  private static func page<Element>(_ all: [Element], _ size: (Element) -> Int) -> ArraySlice<Element> {
+    var total = 0
+    return all.prefix { element in
+      defer { total += size(element) }
+      return total < 1 << 20
     }
   }
 
