@@ -112,7 +112,7 @@ extension EnvironmentConfiguration {
         "--fault", "FAULT", .element,
         help: """
           A fault of the network or of a backend; repeatable. FAULT is JSON, or items separated by commas:
-          timeout, reset, empty, garbage, malformedChunk, cut
+          timeout, refused, reset, empty, garbage, malformedChunk, cut
           status=503, retryAfterSeconds=5, delayMilliseconds=800, bytesPerSecond=10000
           for upstream=NAME, method=POST, path=/orders/{id}
           limited by nth=2, every=3, probability=0.2, limit=1

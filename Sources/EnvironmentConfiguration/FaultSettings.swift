@@ -22,6 +22,8 @@ package struct FaultSettings: Codable, Sendable, Equatable {
     case garbage
     /// The head of an answer is sent, then a chunk that is not one.
     case malformedChunk
+    /// The upstream's endpoint refuses connections, and resets those that are open.
+    case refused
     /// The answer's head and the beginning of its body are sent, then the connection is closed.
     case cut
   }
@@ -100,7 +102,7 @@ package struct FaultSettings: Codable, Sendable, Equatable {
       .optional("limit", .integer(1...1_000_000_000), "How many requests it affects at most."),
       .optional(
         "fault", .text(TextRule(.word(Kind.allCases.map(\.rawValue)), count: 0...64)),
-        "How the request fails: no answer, a reset or closed connection, an answer that is broken or cut off."),
+        "How the request fails: no answer, a refused, reset or closed connection, an answer that is broken or cut off."),
       .optional("afterBytes", .integer(0...1 << 40), "For cut: how much of the body is sent (default: half)."),
       .optional("status", .integer(200...599), "The status of an answer in place of the real one."),
       .optional(

@@ -157,6 +157,10 @@ package final class Listener: Sendable {
     self.core = core
   }
 
+  /// Refuses new connections, as a port on which nothing listens, or accepts them again. The port stays taken, and
+  /// accepted connections stay open. Works on Linux.
+  package func setRefusing(_ isRefusing: Bool) { core.setRefusing(isRefusing, id) }
+
   /// Stops accepting connections, and frees the port or removes the socket file.
   ///
   /// Accepted connections stay open. Closing again has no effect.

@@ -21,7 +21,7 @@ struct ListeningSocket: Sendable {
   }
 
   /// The maximum number of waiting connections; the system may have a lower limit.
-  private static let backlog: Int32 = 4096
+  static let backlog: Int32 = 4096
 
   let descriptor: Int32
   let place: Place
@@ -43,6 +43,19 @@ struct ListeningSocket: Sendable {
   /// - Returns: the socket.
   /// - Throws: ``CodedError`` if the port is in use or not permitted.
   static func onLoopback(port: UInt16?) throws(CodedError) -> ListeningSocket {
+    // Linux keeps a port that was named while the socket does not listen, but not one that it chose itself
+    // (SOCK_BINDPORT_LOCK). Another process may take the port meanwhile.
+    guard let port else {
+      while true {
+        let chosen = try bound(to: nil)
+        chosen.close()
+        if let socket = try? bound(to: chosen.place.port) { return socket }
+      }
+    }
+    return try bound(to: port)
+  }
+
+  private static func bound(to port: UInt16?) throws(CodedError) -> ListeningSocket {
     let descriptor = try Socket.make(AF_INET, for: .init(port: port))
     var on: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))

@@ -108,6 +108,24 @@ final class ServerCore: @unchecked Sendable {
     }
   }
 
+  /// Refuses new connections to a listener's port, or accepts them again. The port stays taken.
+  func setRefusing(_ isRefusing: Bool, _ id: UInt32) {
+    registry.withLock { registry in
+      guard let listener = registry.listeners[id], listener.isRefusing != isRefusing else { return }
+      registry.listeners[id]?.isRefusing = isRefusing
+      let descriptor = listener.socket.descriptor
+      if isRefusing {
+        _ = diorama_epoll_remove(epoll, descriptor)
+        // On Linux, this ends listening, but not the binding, which was made explicitly.
+        shutdown(descriptor, Int32(SHUT_RD))
+      } else {
+        listen(descriptor, ListeningSocket.backlog)
+        let events = isCrowded.load(ordering: .relaxed) ? 0 : diorama_epoll_in
+        _ = diorama_epoll_add(epoll, descriptor, events, Token.listener(id).rawValue)
+      }
+    }
+  }
+
   // MARK: Connections
 
   /// Hands an accepted connection to its worker, which takes ownership of the descriptor.
@@ -224,6 +242,7 @@ struct Registry {
   struct ListenerEntry {
     let socket: ListeningSocket
     let handler: any RequestHandler
+    var isRefusing = false
   }
 
   var phase = Phase.running

@@ -87,6 +87,11 @@ package struct FaultSet: Sendable {
     (self.matches, self.uses) = (matches, uses)
   }
 
+  /// Whether an upstream's endpoint refuses connections.
+  package func refuses(_ upstream: String) -> Bool {
+    rules.contains { $0.settings.fault == .refused && $0.settings.upstream ?? upstream == upstream }
+  }
+
   package var needsBody: Bool { rules.contains(where: \.needsBody) }
 
   /// Counts a request, and tells what happens to it.
@@ -155,6 +160,11 @@ extension FaultSettings {
     if afterBytes != nil, fault != .cut { return "afterBytes needs the fault cut" }
     if status == nil, headers != nil || body != nil || retryAfterSeconds != nil {
       return "headers, body and retryAfterSeconds need a status"
+    }
+    if fault == .refused,
+      method != nil || path != nil || request != nil || nth != nil || every != nil || probability != nil || limit != nil
+    {
+      return "refused applies to all requests of an upstream; remove other conditions than upstream, or use reset"
     }
     if [nth != nil, every != nil, probability != nil].count(where: \.self) > 1 {
       return "give one of nth, every and probability; use several faults for more"

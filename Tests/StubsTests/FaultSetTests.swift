@@ -83,6 +83,7 @@ struct FaultSetTests {
       ("reset,status=500", "faults[0]: give one of fault and status, not both"),
       ("reset,afterBytes=3", "faults[0]: afterBytes needs the fault cut"),
       ("cut,retryAfterSeconds=3", "faults[0]: headers, body and retryAfterSeconds need a status"),
+      ("refused,path=/a", "faults[0]: refused applies to all requests of an upstream; remove other conditions"),
       ("cut,nth=3,every=2", "faults[0]: give one of nth, every and probability"),
       ("reset,path=/a{b", "faults[0].path: 'a{b' in the path template"),
       (#"{"fault": "reset", "request": {"urlPth": "/"}}"#, "faults[0].request.urlPth: unknown member; did you mean"),

@@ -24,6 +24,9 @@ extension TestEnvironment {
     public static var timeout: Self { Self(["fault": "timeout"]) }
     /// The connection is reset before an answer.
     public static var reset: Self { Self(["fault": "reset"]) }
+    /// The upstream's endpoint refuses connections, as if its host were down; takes no other condition than
+    /// ``upstream(_:)``.
+    public static var refused: Self { Self(["fault": "refused"]) }
     /// The connection is closed without a byte.
     public static var empty: Self { Self(["fault": "empty"]) }
     /// Bytes that are not HTTP are sent, then the connection is closed.

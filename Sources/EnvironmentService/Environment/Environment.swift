@@ -206,6 +206,15 @@ package final class Environment: Sendable {
       stopListening()
       throw error
     }
+    refuseConnections()
+  }
+
+  /// Lets the endpoints refuse connections if a fault says so.
+  func refuseConnections() {
+    let faults = faults.state.withLock { $0.faults }
+    for (upstream, listener) in zip(upstreams, listeners.withLock { $0 }.dropFirst()) {
+      listener.setRefusing(faults.refuses(upstream.name))
+    }
   }
 
   /// Closes the ports. Open connections stay open.

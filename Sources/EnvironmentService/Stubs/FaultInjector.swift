@@ -66,6 +66,7 @@ extension Environment {
   /// - Throws: a ``CodedError`` of kind `usage` for a fault that is not valid, which has changed nothing.
   func setFaults(_ faults: [FaultSettings]) throws(CodedError) {
     do { self.faults.set(try FaultSet(faults)) } catch { throw CodedError(.usage, error.message) }
+    refuseConnections()
     changes.note()
   }
 
@@ -112,7 +113,7 @@ extension Environment {
         guard streams.isOver else { throw error }
       }
       return StubAnswer.broken(.emptyResponse)
-    case .reset: return StubAnswer.broken(.connectionReset)
+    case .reset, .refused: return StubAnswer.broken(.connectionReset)
     case .empty: return StubAnswer.broken(.emptyResponse)
     case .garbage: return StubAnswer.broken(.randomData)
     case .malformedChunk: return StubAnswer.broken(.malformedChunk)

@@ -120,6 +120,31 @@ struct FaultTests {
     }
   }
 
+  @Test("let one upstream refuse connections until they are removed")
+  func refused() async throws {
+    let upstream = try TestUpstream { _ in text("live", type: "text/plain") }
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.proxy, ["api": upstream.origin, "other": upstream.origin]) {
+        $0.faults = try? faults("refused,upstream=api")
+      }
+      let port = environment.upstreams[0].port
+      func connect() async -> String? {
+        await #expect(throws: RawClient.Failure.self) { try await onThread { try RawClient(port: port) } }?.description
+      }
+      #expect(await connect()?.contains("refused") == true)
+      #expect(try await ask(environment.upstreams[1].port, request("GET", "/a")).text == "live")
+      try await environment.update(faults: [], timeout: .seconds(5))
+      let kept = try await onThread { try RawClient(port: port) }
+      #expect(try await onThread { try kept.exchange(request("GET", "/a")) }.text == "live")
+      try await environment.update(faults: try faults("refused"), timeout: .seconds(5))
+      #expect(await connect()?.contains("refused") == true)
+      await #expect(throws: RawClient.Failure.self) { try await onThread { try kept.exchange(request("GET", "/a")) } }
+      try await environment.update(faults: [], timeout: .seconds(5))
+      #expect(try await ask(port, request("GET", "/a")).text == "live")
+      _ = await environment.end()
+    }
+  }
+
   @Test("delay on the environment's timeline")
   func delayed() async throws {
     try await withService { fixture in

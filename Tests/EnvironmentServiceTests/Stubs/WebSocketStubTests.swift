@@ -128,11 +128,7 @@ struct WebSocketStubTests {
     arguments: [
       (
         #"{"expect": {"equalTo": "a"}}, {"send": "x"}"#, ["b"],
-<<<<<<< HEAD
-        #"expected one that matches {"equalTo": "a"}, received `b`"#
-=======
         #"the conversation expects one that matches {"equalTo": "a"}, received `b`"#
->>>>>>> 7e26a09 (Document a test as another actor, and play it from other programs)
       ),
       (#"{"expect": {"equalTo": "a"}}"#, ["a", "b"], "the conversation is over, received `b`"),
     ])
