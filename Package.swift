@@ -117,6 +117,7 @@ let package = Package(
         "LaunchContract", "HTTPMessages", "LocalHTTP",
       ] + embeddedHosting),
     .target(name: "DioramaURLSession", dependencies: ["Basics", "DioramaTesting", "HTTPMessages"]),
+    .target(name: "Gherkin"),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
@@ -149,7 +150,7 @@ let package = Package(
       name: "FuzzedParsers",
       dependencies: [
         "Basics", "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "Stubs", "EnvironmentService",
-        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages",
+        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages", "Gherkin",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
@@ -219,6 +220,7 @@ let package = Package(
       name: "StubsTests",
       dependencies: ["Basics", "Stubs", "Cassettes", "HTTPMessages", "TestSupport"],
       exclude: ["Fixtures"]),
+    .testTarget(name: "GherkinTests", dependencies: ["Basics", "Gherkin"], exclude: ["Fixtures"]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [
