@@ -4,11 +4,12 @@
 /// let pickles = PickleCompiler.pickles(of: document, ids: &ids)
 /// ```
 package enum PickleCompiler {
-  /// The pickles of a document, in order.
+  /// Compiles a document.
   ///
   /// - Parameters:
   ///   - document: the document.
   ///   - ids: the generator of ids, the one that has numbered the document.
+  /// - Returns: the pickles, in order.
   package static func pickles(of document: GherkinDocument, ids: inout IDGenerator) -> [Pickle] {
     guard let feature = document.feature else { return [] }
     var compilation = Compilation(uri: document.uri, language: feature.language, ids: ids)

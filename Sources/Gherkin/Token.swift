@@ -34,6 +34,14 @@ package struct Token {
   package var items: [Item] = []
   let line: SourceLine
 
+  /// Whether it starts a feature, rule, background, scenario or examples.
+  var isTitle: Bool {
+    switch kind {
+    case .featureLine, .ruleLine, .backgroundLine, .scenarioLine, .examplesLine: true
+    default: false
+    }
+  }
+
   init(_ kind: Kind, _ line: SourceLine, column: Int? = nil) {
     self.kind = kind
     self.line = line

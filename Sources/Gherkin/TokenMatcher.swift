@@ -236,7 +236,12 @@ struct TokenMatcher {
     guard isMarkdown, isTable(lines[index]), index > 0, isTable(lines[index - 1]),
       index == 1 || !isTable(lines[index - 2])
     else { return false }
-    let cells = Self.cells(lines[index]).items
+    return Self.isDelimiterRow(lines[index])
+  }
+
+  static func isDelimiterRow(_ line: SourceLine) -> Bool {
+    guard line.body.first == UInt8(ascii: "|") else { return false }
+    let cells = cells(line).items
     return !cells.isEmpty
       && cells.allSatisfy { cell in
         var dashes = cell.raw

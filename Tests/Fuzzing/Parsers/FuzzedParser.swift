@@ -41,6 +41,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case collections
   /// OpenAPI documents, and the answer of the first operation.
   case openapi
+  /// Feature files: a line with the name of the file, then its text.
+  case gherkin
 
   /// Runs the parser.
   ///
@@ -65,6 +67,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .stubs: try StubFiles.mapping(bytes)
     case .collections: try StubFiles.collections(bytes)
     case .openapi: try StubFiles.openAPI(bytes)
+    case .gherkin: try Features.file(bytes)
     }
   }
 }

@@ -1,0 +1,5 @@
+a.feature
+Feature: Addition
+Scenario: Add two numbers
+  Given I have added
+    ```

@@ -1,0 +1,6 @@
+a.feature
+# language: em
+📚: 🙈🙉🙊
+
+  📕: 💃
+    😐🎸

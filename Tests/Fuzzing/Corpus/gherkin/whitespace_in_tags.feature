@@ -1,0 +1,5 @@
+a.feature
+Feature: Whitespace in tags
+
+  @a tag containing whitespace
+  Scenario: minimalistic
