@@ -18,7 +18,6 @@ struct GherkinFormatterTests {
       try Envelope.gherkinDocument(again).json().withoutPlaces
         == Envelope.gherkinDocument(document).json().withoutPlaces)
     #expect(try format(formatted, uri: fixture.uri) == formatted)
-    #expect(!formatted.contains("\n\n\n") || formatted.contains("\"\"\"") || fixture.name.hasSuffix(".md"))
   }
 
   @Test("have two spaces per level, aligned columns, and an empty line before each block")
