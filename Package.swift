@@ -118,6 +118,7 @@ let package = Package(
       ] + embeddedHosting),
     .target(name: "DioramaURLSession", dependencies: ["Basics", "DioramaTesting", "HTTPMessages"]),
     .target(name: "Gherkin"),
+    .target(name: "CucumberExpressions", dependencies: ["Basics"]),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
@@ -150,7 +151,7 @@ let package = Package(
       name: "FuzzedParsers",
       dependencies: [
         "Basics", "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "Stubs", "EnvironmentService",
-        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages", "Gherkin",
+        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages", "Gherkin", "CucumberExpressions",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),
@@ -221,6 +222,9 @@ let package = Package(
       dependencies: ["Basics", "Stubs", "Cassettes", "HTTPMessages", "TestSupport"],
       exclude: ["Fixtures"]),
     .testTarget(name: "GherkinTests", dependencies: ["Basics", "Gherkin"], exclude: ["Fixtures"]),
+    .testTarget(
+      name: "CucumberExpressionsTests", dependencies: ["Basics", "CassetteConversion", "CucumberExpressions"],
+      exclude: ["Fixtures"]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [

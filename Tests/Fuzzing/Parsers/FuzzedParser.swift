@@ -43,6 +43,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case openapi
   /// Feature files: a line with the name of the file, then its text.
   case gherkin
+  /// Expressions of steps and tags: a line with the expression, then the text of a step.
+  case expressions
 
   /// Runs the parser.
   ///
@@ -68,6 +70,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .collections: try StubFiles.collections(bytes)
     case .openapi: try StubFiles.openAPI(bytes)
     case .gherkin: try Features.file(bytes)
+    case .expressions: try Expressions.read(bytes)
     }
   }
 }

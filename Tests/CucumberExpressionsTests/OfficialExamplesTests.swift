@@ -1,0 +1,102 @@
+import CucumberExpressions
+import Testing
+
+@testable import CassetteConversion
+
+@Suite("The official examples of Cucumber Expressions")
+struct OfficialExamplesTests {
+  private let registry = ParameterTypeRegistry()
+
+  @Test("are there in full")
+  func isComplete() throws {
+    let counts = try ["matching", "parser", "tokenizer", "transformation"].map { kind in
+      try OfficialExample.files("CucumberExpressions/cucumber-expression/\(kind)").count
+    }
+    #expect(counts == [65, 28, 16, 8])
+    #expect(try OfficialExample.files("CucumberExpressions/regular-expression/matching").count == 3)
+  }
+
+  @Test(
+    "match the same texts with the same values, or fail with the same messages",
+    arguments: try OfficialExample.files("CucumberExpressions/cucumber-expression/matching"))
+  func matches(_ example: OfficialExample) throws {
+    try expectFailure(example) {
+      expect(try CucumberExpression(example.expression, registry).match(example.text), example)
+    }
+  }
+
+  @Test(
+    "of regular expressions match the same texts with the same values",
+    arguments: try OfficialExample.files("CucumberExpressions/regular-expression/matching"))
+  func matchesRegularExpression(_ example: OfficialExample) throws {
+    expect(try RegularExpression(example.expression, registry).match(example.text), example)
+  }
+
+  @Test(
+    "give the same syntax trees, or fail with the same messages",
+    arguments: try OfficialExample.files("CucumberExpressions/cucumber-expression/parser"))
+  func parses(_ example: OfficialExample) throws {
+    try expectFailure(example) {
+      let expected = try #require(example.yaml["expected_ast"])
+      #expect(try outline(Node.parse(example.expression)) == outline(expected))
+    }
+  }
+
+  @Test(
+    "give the same tokens, or fail with the same messages",
+    arguments: try OfficialExample.files("CucumberExpressions/cucumber-expression/tokenizer"))
+  func tokenizes(_ example: OfficialExample) throws {
+    try expectFailure(example) {
+      let expected = try #require(example.yaml["expected_tokens"]?.sequence)
+      let tokens = try Token.tokens(of: example.expression).map {
+        "\($0.kind.rawValue) \($0.range.lowerBound) \($0.range.upperBound) '\($0.text)'"
+      }
+      #expect(
+        tokens
+          == expected.map {
+            "\($0["type"]?.text ?? "") \($0["start"]?.text ?? "") \($0["end"]?.text ?? "") '\($0["text"]?.text ?? "")'"
+          })
+    }
+  }
+
+  @Test(
+    "give the same regular expressions",
+    arguments: try OfficialExample.files("CucumberExpressions/cucumber-expression/transformation"))
+  func transforms(_ example: OfficialExample) throws {
+    let expected = try #require(example.yaml["expected_regex"]?.text)
+    #expect(try CucumberExpression(example.expression, registry).regularExpression == expected)
+  }
+
+  /// Expects the example's exception; an example without one must not fail.
+  private func expectFailure(_ example: OfficialExample, _ body: () throws -> Void) throws {
+    guard let message = example.exception else { return try body() }
+    let error = #expect(throws: ExpressionError.self, performing: body)
+    #expect(error?.message == message)
+  }
+
+  private func expect(_ arguments: @autoclosure () throws -> [Argument]?, _ example: OfficialExample) {
+    #expect(throws: Never.self) {
+      let arguments = try arguments()
+      guard let expected = example.yaml["expected_args"]?.sequence else {
+        #expect(arguments == nil)
+        return
+      }
+      let values = try #require(arguments).map { try $0.value }
+      #expect(values.map { $0.map { "\($0)" } } == expected.map(\.text))
+      for (value, node) in zip(values, expected) where node.isPlain && Double(node.text ?? "") != nil {
+        #expect(!(value is String), "expected a number")
+      }
+    }
+  }
+
+  private func outline(_ node: Node) -> String {
+    "\(node.kind.rawValue) \(node.range.lowerBound) \(node.range.upperBound) '\(node.token)' "
+      + "[\(node.children.map(outline).joined(separator: ", "))]"
+  }
+
+  private func outline(_ yaml: YAMLNode) -> String {
+    let children = yaml["nodes"]?.sequence ?? []
+    return "\(yaml["type"]?.text ?? "") \(yaml["start"]?.text ?? "") \(yaml["end"]?.text ?? "") "
+      + "'\(yaml["token"]?.text ?? "")' [\(children.map(outline).joined(separator: ", "))]"
+  }
+}
