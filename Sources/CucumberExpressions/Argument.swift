@@ -68,6 +68,7 @@ public struct Argument: Sendable {
   /// ```
   ///
   /// - Parameter type: the type of the result.
+  /// - Returns: the value.
   /// - Throws: ``ExpressionError`` if the text cannot be converted, with what was expected.
   public func decoded<Value>(as type: Value.Type = Value.self) throws(ExpressionError) -> Value {
     let value = try value

@@ -23,11 +23,13 @@ public protocol StepExpression: Sendable {
 /// let count = try arguments?[0].decoded(as: Int.self)  // 7
 /// ```
 public struct CucumberExpression: StepExpression {
+  /// The expression as it was written.
   public let source: String
   /// The types of the parameters, in order.
   public let parameterTypes: [AnyParameterType]
   private let pattern: GroupPattern
 
+  /// The regular expression that the whole text must match.
   public var regularExpression: String { pattern.source }
 
   /// - Parameters:
@@ -42,6 +44,11 @@ public struct CucumberExpression: StepExpression {
     parameterTypes = rewriter.parameterTypes
   }
 
+  /// Matches the text of a step.
+  ///
+  /// - Parameter text: the text, without the keyword.
+  /// - Returns: one argument for each parameter, or nil if the text does not match.
+  /// - Throws: ``ExpressionError`` if the search takes too many steps.
   public func match(_ text: String) throws(ExpressionError) -> [Argument]? {
     guard let group = try pattern.match(text) else { return nil }
     return zip(group.children, parameterTypes).map(Argument.init)

@@ -17,6 +17,7 @@ public struct ExpressionError: Error, Sendable, Equatable, CustomStringConvertib
   /// The name of the parameter type that the expression uses and the registry does not contain.
   public let undefinedParameterType: String?
 
+  /// The message.
   public var description: String { message }
 
   init(_ message: String) {

@@ -14,7 +14,7 @@ package struct Node: Sendable, Equatable {
   package let range: Range<Int>
   /// The parts; empty for text.
   package var children: [Node] = []
-  /// The text of a node of that kind.
+  /// The text of a text node.
   package var token = ""
 
   /// The text of the node and of all nodes in it.

@@ -12,7 +12,9 @@ public struct RegularExpression: StepExpression {
   private let pattern: GroupPattern
   private let registry: ParameterTypeRegistry
 
+  /// The regular expression as it was written.
   public var source: String { pattern.source }
+  /// The same as ``source``.
   public var regularExpression: String { pattern.source }
 
   /// - Parameters:
@@ -24,6 +26,12 @@ public struct RegularExpression: StepExpression {
     self.registry = registry
   }
 
+  /// Matches the text of a step.
+  ///
+  /// - Parameter text: the text, without the keyword.
+  /// - Returns: one argument for each outermost capture group, or nil if the text does not match.
+  /// - Throws: ``ExpressionError`` if the search takes too many steps, or if several parameter types have the same
+  ///   source and none is preferential.
   public func match(_ text: String) throws(ExpressionError) -> [Argument]? {
     guard let group = try pattern.match(text) else { return nil }
     var arguments: [Argument] = []
@@ -44,6 +52,7 @@ extension ParameterTypeRegistry {
   /// ```
   ///
   /// - Parameter text: the expression.
+  /// - Returns: the expression.
   /// - Throws: ``ExpressionError`` for invalid syntax or an undefined parameter type.
   public func expression(_ text: String) throws(ExpressionError) -> any StepExpression {
     if text.count > 1, text.hasPrefix("/"), text.hasSuffix("/") {

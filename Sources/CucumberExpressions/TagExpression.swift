@@ -70,6 +70,7 @@ public struct TagExpression: Sendable, Hashable, CustomStringConvertible {
   /// Whether tags satisfy the expression.
   ///
   /// - Parameter tags: the tags, with `@` if the expression has it.
+  /// - Returns: true if they do; always true for an empty expression.
   public func evaluate(tags: some Sequence<String>) -> Bool {
     let tags = Set(tags)
     var values: [Bool] = []

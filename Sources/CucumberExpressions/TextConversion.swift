@@ -36,7 +36,7 @@ extension String {
     return nil
   }
 
-  /// A text that is no JSON is taken for a string, so that URLs and UUIDs need no quotation marks.
+  /// A text that is not JSON is treated as a string, so that URLs and UUIDs need no quotation marks.
   private func decoded<Value: Decodable>(_ type: Value.Type) throws(CodedError) -> Value {
     do { return try JSON.decode(type, from: Data(utf8), source: "") } catch {
       guard let value = try? JSON.decode(type, from: Data(JSON.string(self).encoded()), source: "") else { throw error }

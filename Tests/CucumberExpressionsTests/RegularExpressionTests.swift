@@ -112,7 +112,7 @@ struct RegularExpressionTests {
   @Test(
     "is rejected if it is not valid, or if its groups cannot be told",
     arguments: [
-      "a)(b", "(", "a{", #"\Q(\E"#, "a(?#(b)", String(repeating: "(", count: 70) + String(repeating: ")", count: 70),
+      "a)(b", "(", "a{", #"\Q(a)\E"#, String(repeating: "(", count: 70) + String(repeating: ")", count: 70),
     ])
   func rejects(_ source: String) {
     #expect(throws: ExpressionError.self) { try RegularExpression(source, registry) }

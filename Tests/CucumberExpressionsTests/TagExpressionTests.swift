@@ -43,13 +43,13 @@ struct TagExpressionTests {
 
   @Test("can be long and nested", .timeLimit(.minutes(1)))
   func isLong() throws {
-    let count = 100_000
+    let count = 20_000
     let long = try TagExpression(Array(repeating: "@a", count: count).joined(separator: " and "))
     #expect(long.evaluate(tags: ["@a"]))
     #expect("\(long)".hasPrefix("( ( ( "))
     let deep = try TagExpression(
       String(repeating: "not (", count: count) + "@a" + String(repeating: ")", count: count))
     #expect(deep.evaluate(tags: ["@a"]))
-    #expect("\(deep)".utf8.count == count * 8 + 2 - 0)
+    #expect("\(deep)".utf8.count == count * 8 + 2)
   }
 }

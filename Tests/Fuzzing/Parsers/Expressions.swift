@@ -39,7 +39,10 @@ enum Expressions {
   private static func tags(_ text: String) {
     guard let expression = try? TagExpression(text) else { return }
     _ = expression.evaluate(tags: ["@a", "@b"])
-    do { precondition(try TagExpression("\(expression)") == expression, "a tag expression changed") } catch {
+    do {
+      let again = try TagExpression("\(expression)")
+      precondition(again == expression, "a tag expression changed when it was written")
+    } catch {
       preconditionFailure("a tag expression that we have written cannot be read: \(error)")
     }
   }
