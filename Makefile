@@ -51,7 +51,7 @@ test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 
 # The thread sanitizer finds nothing in code that runs on one thread. Not run: targets that are pure functions of their
 # input (only large cassettes are read on several threads), and a long suite of another that starts no thread.
-ONE_THREAD = (BasicsTests|CassetteChecksTests|EnvironmentConfigurationTests|GherkinTests|LaunchContractTests|StubsTests|TransformsTests)\.
+ONE_THREAD = (BasicsTests|CassetteChecksTests|CucumberExpressionsTests|EnvironmentConfigurationTests|GherkinTests|LaunchContractTests|StubsTests|TransformsTests)\.
 ONE_THREAD := $(ONE_THREAD)|CassettesTests\.(?!LargeHARTests)|DioramaTests\.PythonComparisonTests
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code

@@ -74,7 +74,8 @@ public struct Argument: Sendable {
     let value = try value
     if let value = value as? Value { return value }
     guard value != nil, let text = value as? String ?? group.text else {
-      throw ExpressionError("the optional group of '\(parameterType)' has no value; take a \(Value.self)? instead")
+      throw ExpressionError(
+        "the optional group of '\(parameterType)' has no value; decode it as \(Value.self)? instead")
     }
     return try text.converted(to: type)
   }

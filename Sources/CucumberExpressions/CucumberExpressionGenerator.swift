@@ -95,8 +95,12 @@ public struct CucumberExpressionGenerator: Sendable {
 
   private func combinations(of choices: [[AnyParameterType]]) -> [[AnyParameterType]] {
     var result: [[AnyParameterType]] = [[]]
-    // The last parameter varies fastest, so that the prefixes that are cut off come last.
+    // The last parameter varies fastest, and the combinations that are cut off come last.
     for types in choices {
+      if types.count == 1 {
+        for index in result.indices { result[index].append(types[0]) }
+        continue
+      }
       result = Array(
         result.lazy.flatMap { start in types.lazy.map { start + [$0] } }.prefix(Self.maximumSuggestions))
     }

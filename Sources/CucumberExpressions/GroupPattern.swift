@@ -95,7 +95,7 @@ struct GroupPattern: Sendable {
     }
     guard found != nil || !isOverflown && reports <= Self.maximumReports else {
       throw ExpressionError(
-        "'\(source)' takes too long to match '\(text)'; avoid adjacent or nested repetitions")
+        "'\(source.prefix(80))' takes too long to match '\(text.prefix(80))'; avoid adjacent or nested repetitions")
     }
     return found
   }
@@ -119,7 +119,8 @@ struct GroupPattern: Sendable {
       case "]": setDepth = max(0, setDepth - 1)
       case "(" where setDepth == 0:
         guard open.count <= maximumDepth else {
-          throw ExpressionError("'\(source)' has more than \(maximumDepth) nested groups; write it in a simpler way")
+          throw ExpressionError(
+            "'\(source.prefix(80))' has more than \(maximumDepth) nested groups; write it in a simpler way")
         }
         let next = String(String.UnicodeScalarView(scalars[index...].dropFirst().prefix(3)))
         let isNamed = next.hasPrefix("?<") && next != "?<=" && next != "?<!"

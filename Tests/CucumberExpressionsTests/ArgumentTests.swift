@@ -80,7 +80,7 @@ struct ArgumentTests {
     #expect(try argument("booked for 30 minutes", expression).decoded(as: Double?.self) == 30)
     #expect(
       try message("booked", as: Int.self, expression)
-        == "the optional group of '{int}' has no value; take a Int? instead")
+        == "the optional group of '{int}' has no value; decode it as Int? instead")
     #expect(
       try message("booked for 300 minutes", as: UInt8?.self, expression)
         == "'300' is not a valid UInt8; expected an integer from 0 to 255")

@@ -2,6 +2,8 @@ import CucumberExpressions
 
 /// Expressions of steps and tags, and suggestions for steps.
 enum Expressions {
+  /// Suggestions for longer texts take too long: each parameter is searched for in the whole rest of the text.
+  private static let limit = 4_096
   private static let registry = ParameterTypeRegistry()
 
   /// - Parameter bytes: a line with the expression, then the text of a step.
@@ -10,10 +12,10 @@ enum Expressions {
     let (line, rest) = Messages.line(bytes[...])
     let expression = String(decoding: line, as: UTF8.self)
     let text = String(decoding: rest, as: UTF8.self)
-    suggest(text)
+    if rest.count <= limit { suggest(text) }
     tags(expression)
+    if let expression = try? RegularExpression(expression, registry) { match(text, expression) }
     match(text, try CucumberExpression(expression, registry))
-    match(text, try RegularExpression(expression, registry))
   }
 
   private static func match(_ text: String, _ expression: some StepExpression) {
