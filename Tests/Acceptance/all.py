@@ -47,6 +47,7 @@ FEW = {
     "others_recordings": [],
     "wiremock_clients": [],
     "conversations": [],
+    "mock_traces": [],
     "secrets_redacted": [],
     "connecting": [],
     "issuers": [],

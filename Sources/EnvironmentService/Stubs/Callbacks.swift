@@ -26,7 +26,7 @@ final class Callbacks: Sendable {
 
   /// Waits for the response to a request.
   ///
-  /// - Returns: nil if nobody has answered in time, or the environment has ended.
+  /// - Returns: nil if no client has answered in time, or the environment has ended.
   /// - Throws: `CancellationError` if the client of the request disconnects.
   func response(to request: StubRequest, by stub: String) async throws -> StubResponse? {
     let logged = LoggedRequest(request)
@@ -40,7 +40,7 @@ final class Callbacks: Sendable {
     return state.withLock { $0.pending[number]?.response }
   }
 
-  /// Waits for requests that nobody has taken yet, the deadline, or the environment's end.
+  /// Waits for requests that no client has taken yet, the deadline, or the environment's end.
   ///
   /// - Parameters:
   ///   - stub: only those to this stub.
