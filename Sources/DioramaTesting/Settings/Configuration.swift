@@ -35,10 +35,10 @@ extension TestEnvironment {
     ///   - stubTemplates: whether all texts of stubs' responses are templates.
     ///   - collections: a JSON file of collections, which answer after stubs. A relative path starts at the folder of the
     ///     test's file.
-    ///   - faults: faults of the network and of backends.
     ///   - openAPI: the API's OpenAPI document, in YAML or JSON. Requests and the answers of stubs are checked against it;
     ///     in mode `mock`, it answers what stubs and collections do not. A relative path starts at the folder of the test's
     ///     file.
+    ///   - faults: faults of the network and of backends.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.
