@@ -30,6 +30,7 @@ enum MockCommand {
       .init(
         "--openapi", "FILE",
         "check requests and stubs against an OpenAPI 3.0 or 3.1 document, and answer from it what nothing else does"),
+      .init("--fault", "FAULT", "a fault of the network or the backend, as in diorama run; repeatable"),
       .init("--global-response-templating", nil, "treat every response as a template"),
       .init(
         "--local-response-templating", nil,
@@ -97,10 +98,11 @@ enum MockCommand {
     Output.outliveReaders()
     try Output.write(raw: String(decoding: try JSON.encode(ready), as: UTF8.self) + "\n", needsReader: false)
     while signals.next() == SIGUSR1 {}
-    blocking {
+    let report = blocking {
       await service.stop()
-      _ = await environment.end(grace: .seconds(1))
+      return await environment.end(grace: .seconds(1)).report
     }
+    for line in report.contractViolations ?? [] { terminal.line("violates the contract: \(line)") }
     return 0
   }
 
@@ -111,6 +113,8 @@ enum MockCommand {
     configuration.stubs = options.value("--root-dir") ?? "."
     configuration.collections = options.value("--collections")
     configuration.openapi = options.value("--openapi")
+    configuration.faults = options.all("--fault").map(JSON.string)
+    for fault in options.all("--fault") { try ConfigurationOptions.checkFault(fault, "mock") }
     configuration.stubTemplates = options.has("--global-response-templating")
     configuration.seed = options.value("--seed")
     configuration.allowedHosts = options.all("--allowed-host")

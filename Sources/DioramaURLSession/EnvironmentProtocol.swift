@@ -30,5 +30,9 @@ class EnvironmentProtocol: URLProtocol {
     load.start()
   }
 
-  override func stopLoading() { load?.stop() }
+  override func stopLoading() {
+    load?.stop()
+    // The load refers to this object.
+    load = nil
+  }
 }

@@ -139,7 +139,7 @@ extension EnvironmentConfiguration {
         help: "An additional host name for endpoints; its web pages may use them while recording. * allows any.")),
     .optional("clock", .named("ClockSettings") { clockSettings }, "How time runs."),
     .optional(
-      "seed", .line(0...4096), "The seed of random values (default: as recorded, else random).",
+      "seed", .line(0...4096), "The seed of random values (default: as recorded; in mode mock, mock; else random).",
       .init("--seed", "TEXT", in: .time)),
     .optional(
       "matching", .named("MatchingRules") { matchingRules }, "What counts as the same request, and the order."),

@@ -159,7 +159,10 @@ package final class Listener: Sendable {
 
   /// Refuses new connections, as a port on which nothing listens, or accepts them again. The port stays taken, and
   /// accepted connections stay open. Works on Linux.
-  package func setRefusing(_ isRefusing: Bool) { core.setRefusing(isRefusing, id) }
+  ///
+  /// - Parameter isRefusing: whether to refuse connections.
+  /// - Returns: false if the port is lost to another program.
+  package func setRefusing(_ isRefusing: Bool) -> Bool { core.setRefusing(isRefusing, id) }
 
   /// Stops accepting connections, and frees the port or removes the socket file.
   ///

@@ -109,19 +109,22 @@ final class ServerCore: @unchecked Sendable {
   }
 
   /// Refuses new connections to a listener's port, or accepts them again. The port stays taken.
-  func setRefusing(_ isRefusing: Bool, _ id: UInt32) {
+  ///
+  /// - Returns: false if it cannot listen again.
+  func setRefusing(_ isRefusing: Bool, _ id: UInt32) -> Bool {
     registry.withLock { registry in
-      guard let listener = registry.listeners[id], listener.isRefusing != isRefusing else { return }
+      guard let listener = registry.listeners[id], listener.isRefusing != isRefusing else { return true }
       registry.listeners[id]?.isRefusing = isRefusing
       let descriptor = listener.socket.descriptor
       if isRefusing {
         _ = diorama_epoll_remove(epoll, descriptor)
         // On Linux, this ends listening, but not the binding, which was made explicitly.
         shutdown(descriptor, Int32(SHUT_RD))
+        return true
       } else {
-        listen(descriptor, ListeningSocket.backlog)
+        guard listen(descriptor, ListeningSocket.backlog) == 0 else { return false }
         let events = isCrowded.load(ordering: .relaxed) ? 0 : diorama_epoll_in
-        _ = diorama_epoll_add(epoll, descriptor, events, Token.listener(id).rawValue)
+        return diorama_epoll_add(epoll, descriptor, events, Token.listener(id).rawValue) == 0
       }
     }
   }

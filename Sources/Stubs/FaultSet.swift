@@ -1,6 +1,7 @@
 package import Basics
 package import EnvironmentConfiguration
 import Foundation
+import HTTPMessages
 
 /// The faults of an environment, and how many requests each has met.
 ///
@@ -50,10 +51,15 @@ package struct FaultSet: Sendable {
     package var needsBody: Bool { !request.body.isEmpty || !request.form.isEmpty || !request.parts.isEmpty }
 
     fileprivate func matches(_ other: StubRequest, _ context: MatchContext) throws(CodedError) -> Bool {
+      guard matchesLine(other) else { return false }
+      return try request.matches(other, context)
+    }
+
+    /// Whether upstream, method and path match.
+    fileprivate func matchesLine(_ other: StubRequest) -> Bool {
       if let upstream = settings.upstream, upstream != other.upstream { return false }
       if let method = settings.method, method != other.method { return false }
-      if let path, path.values(in: other.path) == nil { return false }
-      return try request.matches(other, context)
+      return path?.values(in: other.path) != nil || path == nil
     }
   }
 
@@ -92,7 +98,17 @@ package struct FaultSet: Sendable {
     rules.contains { $0.settings.fault == .refused && $0.settings.upstream ?? upstream == upstream }
   }
 
-  package var needsBody: Bool { rules.contains(where: \.needsBody) }
+  /// Whether a fault for a request with this method and target depends on its body.
+  package func needsBody(method: String, target: String, upstream: String) -> Bool {
+    guard rules.contains(where: \.needsBody) else { return false }
+    let request = StubRequest(
+      method: method, target: target, headers: [:], body: [], scheme: "", host: "", port: 0, upstream: upstream)
+    let context = MatchContext(now: .distantPast, timeZone: .gmt)
+    return rules.contains { rule in
+      rule.needsBody && rule.matchesLine(request)
+        && rule.request.matchesMethod(method) && (try? rule.request.matchesURL(request, context)) ?? true
+    }
+  }
 
   /// Counts a request, and tells what happens to it.
   ///
@@ -155,6 +171,16 @@ extension FaultSettings {
   fileprivate var contradiction: String? {
     if fault == nil, status == nil, delayMilliseconds == nil, delayDistribution == nil, bytesPerSecond == nil {
       return "it has no effect; give fault, status, delayMilliseconds, delayDistribution or bytesPerSecond"
+    }
+    if let method, method.uppercased() != method {
+      return "method: methods are case-sensitive; write '\(method.uppercased())'"
+    }
+    if let path, !path.hasPrefix("/") { return "path: '\(path)' does not begin with '/'" }
+    if let path, path.contains("?") {
+      return "path: it has a query, which is not part of a path; use url or queryParameters in request"
+    }
+    for (name, value) in headers ?? [:] where !Headers.Field(name, value).isSendable {
+      return "headers.\(name): no message can have this header"
     }
     if fault != nil, status != nil { return "give one of fault and status, not both" }
     if afterBytes != nil, fault != .cut { return "afterBytes needs the fault cut" }

@@ -407,7 +407,9 @@ package enum MappingReader {
     }
     response.proxy = try proxy(members)
     response.isCallback = try members.bool("callback") ?? false
-    if response.isCallback, let other = members.json.object?.first(where: { $0.key != "callback" })?.key {
+    // Mappings get the status 200 when they are stored.
+    let allowed: Set = ["callback", response.status == 200 ? "status" : ""]
+    if response.isCallback, let other = members.json.object?.first(where: { !allowed.contains($0.key) })?.key {
       throw members.error(other, "a client of the admin API makes the response; remove this member or 'callback'")
     }
     var transformers = try members.strings("transformers") ?? []

@@ -214,7 +214,7 @@ package struct StubStore: Sendable {
 
   /// Whether a stub may match a request with this method and target.
   package func mayAnswer(method: String, target: String) -> Bool {
-    !candidates(method: method, target: target, \.all).isEmpty
+    buckets(method: method, target: target).contains { !$0.isEmpty }
   }
 
   /// Counts an answer of a stub, and moves its scenario on.
@@ -256,8 +256,8 @@ package struct StubStore: Sendable {
       guard mapping.response[keyPath: part] != nil, mapping.request.method ?? "GET" == "GET" else { return false }
       switch mapping.request.url {
       case .url(let url): return url.prefix { $0 != "?" } == path
-      // The query decides, too.
-      case .urlMatches: return true
+      // A query may decide, too.
+      case .urlMatches(let pattern) where pattern.text.contains("?"): return true
       default: return (try? mapping.request.matchesURL(request, context)) ?? false
       }
     }
@@ -288,18 +288,22 @@ package struct StubStore: Sendable {
   private func candidates(
     method: String, target: String, _ select: (Bucket) -> [Bucket.List]
   ) -> [String] {
-    let path = target.prefix { $0 != "?" }
-    var lists: [Bucket.List] = []
-    for method in [method, nil] {
-      for key in [
-        Key.url(method: method, target), .path(method: method, String(path)),
-        .segment(method: method, Self.firstSegment(path)), .anywhere(method: method),
-      ] {
-        if let bucket = index[key] { lists += select(bucket).filter { !$0.isEmpty } }
-      }
-    }
+    let lists = buckets(method: method, target: target).flatMap(select).filter { !$0.isEmpty }
     if lists.count < 2 { return lists.first?.map(\.id) ?? [] }
     return lists.joined().sorted { $0.rank < $1.rank }.map(\.id)
+  }
+
+  /// The stubs whose URL may match.
+  private func buckets(method: String, target: String) -> [Bucket] {
+    let path = target.prefix { $0 != "?" }
+    // An empty query is none.
+    let target = target.hasSuffix("?") ? String(target.dropLast()) : target
+    return [method, nil].flatMap { method in
+      [
+        Key.url(method: method, target), .path(method: method, String(path)),
+        .segment(method: method, Self.firstSegment(path)), .anywhere(method: method),
+      ].compactMap { index[$0] }
+    }
   }
 
   private func key(of pattern: RequestPattern) -> Key {

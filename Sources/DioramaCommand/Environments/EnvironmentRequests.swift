@@ -33,6 +33,10 @@ enum EnvironmentRequests {
       try Output.write(Table(header: ["method", "url"], rows: rows, rightAligned: []), orIfEmpty: "no requests")
     }
     guard let expected, expected != requests.count else { return 0 }
+    guard requests.count < expected else {
+      terminal.error("expected \(counted(expected, "request")), received \(requests.count)")
+      return 3
+    }
     let near = try call("/near-misses/request-pattern", pattern, environment)["nearMisses"]?.array ?? []
     let others = near.compactMap { miss -> String? in
       guard miss["matchResult"]?["distance"]?.double ?? 0 > 0, let request = miss["request"] else { return nil }
@@ -54,8 +58,12 @@ enum EnvironmentRequests {
     guard var members = pattern.object else {
       throw CodedError(usage: "--matching takes a JSON object, not '\(pattern.text.prefix(60))'", command: name)
     }
-    for (option, member) in [("--method", "method"), ("--path", "urlPathTemplate")] {
-      if let value = options.value(option) { members.append(.init(member, .string(value))) }
+    if let method = options.value("--method") { members.append(.init("method", .string(method))) }
+    if let path = options.value("--path") {
+      if let other = members.first(where: { $0.key.hasPrefix("url") }) {
+        throw CodedError(usage: "--path and '\(other.key)' in --matching both give the path; remove one", command: name)
+      }
+      members.append(.init(path.contains("{") ? "urlPathTemplate" : "urlPath", .string(path)))
     }
     return .object(members)
   }

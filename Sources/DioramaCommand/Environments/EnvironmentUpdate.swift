@@ -50,7 +50,7 @@ enum EnvironmentUpdate {
     if options.has("--fault") {
       let faults = options.all("--fault")
       patch.faults = faults == ["none"] ? [] : faults.map(JSON.string)
-      try settings.check(.array(patch.faults ?? []), EnvironmentConfiguration.faults, "--fault")
+      for fault in patch.faults ?? [] { try ConfigurationOptions.checkFault(fault.string ?? "", name) }
     }
     guard patch.toggles != nil || patch.values != nil || patch.mode != nil || patch.clock != nil || patch.faults != nil
     else { return nil }

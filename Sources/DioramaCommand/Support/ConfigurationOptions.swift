@@ -207,12 +207,23 @@ struct ConfigurationOptions {
       if case .array(let element, _) = member.schema {
         for text in texts { try check(.string(text), element, option.name) }
       }
+      // Named by what was typed.
+      if option.name == "--fault" { for text in texts { try Self.checkFault(text, command) } }
       value = .array(texts.map(JSON.string))
     case .entry: value = .object(try values(option.name))
     case .other: return nil
     }
     try check(value, member.schema, option.name)
     return value
+  }
+
+  /// - Throws: ``CodedError`` for a fault that is not valid, with the text that was typed.
+  static func checkFault(_ text: String, _ command: String) throws(CodedError) {
+    do throws(CodedError) {
+      _ = try EnvironmentSpecification.check(fault: .string(text), at: "--fault '\(text)'")
+    } catch {
+      throw CodedError(usage: error.message, command: command)
+    }
   }
 
   /// Returns a number if the setting is one, else a string.

@@ -130,30 +130,11 @@ extension TestEnvironment {
     guard let id = try await admin("POST", "/mappings", .object(mapping))["id"]?.string else {
       throw DioramaTestingError(.environment, "the environment gave the stub \(label) no id")
     }
-    // Ends with the stub and with the environment, which then answer with an error or `ended`.
-    Task {
-      while let taken = try? await admin("GET", "/callbacks?stub=\(id)&timeout=20", nil), taken["ended"] != .bool(true)
-      {
-        for pending in taken["requests"]?.array ?? [] {
-          guard let number = pending["number"]?.int, let request = pending["request"] else { continue }
-          Task {
-            var answer: JSON
-            do {
-              let responses = try await response(ReceivedRequest(request)).json()
-              guard responses.count == 1 else {
-                throw DioramaTestingError(.usage, "a closure that sees the request returns one response, not several")
-              }
-              answer = responses[0]
-            } catch {
-              reporter.fail("the stub \(label) can't answer: \(error)", at: sourceLocation)
-              answer = .object([.init("status", .int(500)), .init("body", .string("\(error)"))])
-            }
-            // The app may have disconnected.
-            _ = try? await adminIfPresent("POST", "/callbacks/\(number)", answer)
-          }
-        }
-      }
-    }
+    let calls = ClosureCalls(
+      backend: backend, stub: id,
+      fail: { [reporter] in reporter.fail("the stub \(label) can't answer: \($0)", at: sourceLocation) },
+      response: response)
+    Task { await calls.run() }
     return Stub(environment: self, ids: [id], name: label)
   }
 
@@ -236,6 +217,12 @@ extension TestEnvironment {
 
   /// Calls the admin API; nil if what the path names doesn't exist.
   func adminIfPresent(_ method: String, _ path: String, _ body: JSON?) async throws(DioramaTestingError) -> JSON? {
+    try await Self.adminIfPresent(backend, method, path, body)
+  }
+
+  fileprivate static func adminIfPresent(
+    _ backend: any EnvironmentBackend, _ method: String, _ path: String, _ body: JSON?
+  ) async throws(DioramaTestingError) -> JSON? {
     let answer: (status: Int, body: [UInt8])
     do { answer = try await backend.admin(method, path, body.map { $0.encoded() } ?? []) } catch {
       throw DioramaTestingError(.environment, error.message)
@@ -249,5 +236,50 @@ extension TestEnvironment {
         problem ?? "the environment answered \(answer.status) to \(method) \(path)")
     }
     return json ?? .null
+  }
+}
+
+/// Calls a stub's closure for each request. Does not keep the environment.
+private struct ClosureCalls: Sendable {
+  let backend: any EnvironmentBackend
+  let stub: String
+  let fail: @Sendable (any Error) -> Void
+  let response: @Sendable (TestEnvironment.ReceivedRequest) async throws -> TestEnvironment.StubResponse
+
+  /// Ends when the stub is removed or the environment has ended.
+  func run() async {
+    var failures = 0
+    // A daemon may be restarting.
+    while failures < 100 {
+      do throws(DioramaTestingError) {
+        let taken = try await TestEnvironment.adminIfPresent(backend, "GET", "/callbacks?stub=\(stub)&timeout=20", nil)
+        guard let taken, taken["ended"] != .bool(true) else { return }
+        failures = 0
+        for pending in taken["requests"]?.array ?? [] {
+          guard let number = pending["number"]?.int, let request = pending["request"] else { continue }
+          Task { await answer(number, .init(request)) }
+        }
+      } catch {
+        if error.kind == .usage { return }
+        failures += 1
+        try? await Delay.sleep(until: .now + .milliseconds(100))
+      }
+    }
+  }
+
+  private func answer(_ number: Int, _ request: TestEnvironment.ReceivedRequest) async {
+    var answer: JSON
+    do {
+      let responses = try await response(request).json()
+      guard responses.count == 1 else {
+        throw DioramaTestingError(.usage, "a closure that sees the request returns one response, not several")
+      }
+      answer = responses[0]
+    } catch {
+      fail(error)
+      answer = .object([.init("status", .int(500)), .init("body", .string("\(error)"))])
+    }
+    // The app may have disconnected.
+    _ = try? await TestEnvironment.adminIfPresent(backend, "POST", "/callbacks/\(number)", answer)
   }
 }

@@ -119,15 +119,18 @@ extension Environment {
     try EnvironmentSpecification.check(toggles.compactMapValues { $0 }, "toggle")
     try EnvironmentSpecification.check(values.compactMapValues { $0 }, "value")
     let update = Update(toggles: toggles, values: values, clock: clock, mode: mode)
-    if let faults {
-      try setFaults(faults)
-      // Apps know nothing of faults, so that they have nothing to apply.
-      guard !update.isEmpty else {
-        try keepChanges(or: "the change was made but not stored; it is lost if the daemon is killed", changes.keep)
-        return live { live, _ in live.state.revision }
-      }
+    guard let faults else { return try await perform(.update(update), timeout: timeout).revision }
+    // Checked before anything changes.
+    let compiled = try compiled(faults)
+    if update.isEmpty {
+      try keepChanges(or: "nothing has changed, because the change could not be stored", changes.prepare)
+    } else {
+      _ = try await perform(.update(update), timeout: timeout)
     }
-    return try await perform(.update(update), timeout: timeout).revision
+    // Apps know nothing of faults, so that they have nothing to apply.
+    setFaults(compiled)
+    try keepChanges(or: "the change was made but not stored; it is lost if the daemon is killed", changes.keep)
+    return live { live, _ in live.state.revision }
   }
 
   private func perform(_ change: WantedChange, timeout: Duration) async throws(CodedError) -> Moved {

@@ -24,7 +24,7 @@ extension Environment {
           contractFindings: state.contractFindings, upstreamFailures: state.upstreamFailures,
           brokenOff: state.brokenOff, stubs: stubs.sources, scenarioStates: stubs.states,
           collections: stubs.collections, stubUses: stubs.uses,
-          faults: faults.changes > 0 ? faults.faults.rules.map(\.settings) : nil, faultMatches: traffic.faultMatches,
+          faults: faults.faults.rules.map(\.settings), faultMatches: traffic.faultMatches,
           faultUses: traffic.faultUses),
         state.journal.last, state.version(stubs: stubs.changes + faults.changes)
       )

@@ -211,9 +211,17 @@ package final class Environment: Sendable {
 
   /// Lets the endpoints refuse connections if a fault says so.
   func refuseConnections() {
-    let faults = faults.state.withLock { $0.faults }
-    for (upstream, listener) in zip(upstreams, listeners.withLock { $0 }.dropFirst()) {
-      listener.setRefusing(faults.refuses(upstream.name))
+    // Within the lock, so that the newest faults win.
+    let failed = listeners.withLock { listeners in
+      let faults = faults.state.withLock { $0.faults }
+      return zip(upstreams, listeners.dropFirst()).filter { upstream, listener in
+        !listener.setRefusing(faults.refuses(upstream.name))
+      }.map(\.0)
+    }
+    for upstream in failed {
+      fail(
+        "the endpoint of '\(upstream.name)' cannot listen again, because another program has taken port \(upstream.port)"
+      )
     }
   }
 

@@ -66,7 +66,7 @@ package struct EnvironmentSnapshot: Sendable, Codable {
     var collections: String?
     /// How often each key of the stubs' random values was used.
     var stubUses: [String: Int]?
-    /// The faults, if they were replaced while the environment was running.
+    /// The current faults.
     var faults: [FaultSettings]?
     /// How many requests each fault's conditions met, and how many it affected.
     var faultMatches: [Int]?

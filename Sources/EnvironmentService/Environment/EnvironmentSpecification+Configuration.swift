@@ -73,6 +73,16 @@ extension EnvironmentSpecification {
     if caller == .api { asked = configuration.withoutSecrets }
   }
 
+  /// Checks one fault.
+  ///
+  /// - Parameters:
+  ///   - fault: an object or its short form.
+  ///   - place: its place, for errors.
+  /// - Throws: a ``CodedError`` if it is not valid.
+  package static func check(fault: JSON, at place: String) throws(CodedError) {
+    _ = try FaultSet.Rule(FaultSettings(fault, at: place), at: place)
+  }
+
   private static func credential(
     _ index: Int, _ item: EnvironmentConfiguration.Credential
   ) throws(CodedError) -> Credential {

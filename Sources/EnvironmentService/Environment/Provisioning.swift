@@ -53,7 +53,11 @@ package enum Provisioning {
         "mode mock answers from stubs, and there are none, so every request gets status 501; name a folder of stubs with "
           + "\(specification.stubsAdvice); to answer from a recording, use mode once")
     }
-    if let path = specification.stubs, let note = try StubFolder(path).emptiness { notes.append(note) }
+    if let path = specification.stubs, specification.collections == nil, specification.openAPI == nil,
+      let note = try StubFolder(path).emptiness
+    {
+      notes.append(note)
+    }
     let clock = try clock(specification, mode: mode, recorded: recorded)
     // In mode mock no recording keeps the seed, so a constant one makes runs repeat.
     let seed =
@@ -96,7 +100,9 @@ package enum Provisioning {
     return Environment.Plan(
       id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
-      recorder: recorder, stubs: stubs, faults: try FaultSet(specification.faults ?? []), state: state)
+      recorder: recorder, stubs: stubs,
+      faults: try CodedError.translating(
+        to: .usage, try FaultSet(specification.faults ?? [], upstreams: upstreams.map(\.name))), state: state)
   }
 
   /// The seed in mode mock, if none is given.

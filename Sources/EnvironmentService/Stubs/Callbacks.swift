@@ -26,8 +26,8 @@ final class Callbacks: Sendable {
 
   /// Waits for the response to a request.
   ///
-  /// - Returns: nil if no client has answered in time, or the environment has ended.
-  /// - Throws: `CancellationError` if the client of the request disconnects.
+  /// - Returns: nil if no client has answered in time.
+  /// - Throws: `CancellationError` if the client of the request disconnects, or the environment ends.
   func response(to request: StubRequest, by stub: String) async throws -> StubResponse? {
     let logged = LoggedRequest(request)
     let number = state.withLock { state in
@@ -37,7 +37,10 @@ final class Callbacks: Sendable {
     }
     defer { state.withLock { $0.pending[number] = nil } }
     try await state.wait(until: .now + Self.patience) { $0.isOver || $0.pending[number]?.response != nil }
-    return state.withLock { $0.pending[number]?.response }
+    return try state.withLock { state in
+      if state.isOver, state.pending[number]?.response == nil { throw CancellationError() }
+      return state.pending[number]?.response
+    }
   }
 
   /// Waits for requests that no client has taken yet, the deadline, or the environment's end.

@@ -41,6 +41,8 @@ extension Environment {
     guard let contract = stubs.contract else { return }
     let message = request.decodedMessage
     check(message, contract, url: request.url, status: response.status)
+    // Documents cannot describe WebSockets.
+    guard response.status != 101 else { return }
     addFindings(contract.violations(of: response, to: message).map { "\(label): \($0)" }, to: \.violations)
   }
 

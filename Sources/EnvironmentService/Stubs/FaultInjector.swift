@@ -5,6 +5,7 @@ import Foundation
 import HTTPMessages
 import Stubs
 import Synchronization
+import Transforms
 
 /// Makes requests slow or fail, as the network or a backend would. Every environment has one; until it has faults, it
 /// costs one check a request.
@@ -36,36 +37,55 @@ final class FaultInjector: Sendable {
     state.withLock { state in
       state.faults = faults
       state.changes += 1
+      active.store(!faults.rules.isEmpty, ordering: .releasing)
     }
-    active.store(!faults.rules.isEmpty, ordering: .releasing)
   }
 
   /// What happens to a request; nil for nothing.
   func effect(on request: StubRequest, _ context: MatchContext) throws(CodedError) -> FaultSet.Effect? {
     try state.withLock { (state) throws(CodedError) in
-      try state.faults.effect(on: request, context) { stubs.randomBytes($0).fraction() }
+      try state.faults.effect(on: request, context) { stubs.randomBytes(counted: $0).fraction() }
     }
   }
 
-  /// Whether a fault depends on the bodies of requests.
-  var needsBody: Bool { isActive && state.withLock { $0.faults.needsBody } }
+  /// Whether a fault for a request with this method and target depends on its body.
+  func needsBody(method: String, target: String, upstream: String) -> Bool {
+    isActive && state.withLock { $0.faults.needsBody(method: method, target: target, upstream: upstream) }
+  }
 }
 
 extension FaultSet {
+  /// - Parameters:
+  ///   - settings: the faults.
+  ///   - upstreams: the names of the environment's upstreams; nil if they are not known yet.
   /// - Throws: ``CodedError`` for the first fault that is not valid.
-  init(_ settings: [FaultSettings]) throws(CodedError) {
+  init(_ settings: [FaultSettings], upstreams: [String]? = nil) throws(CodedError) {
     var rules: [Rule] = []
-    for (index, fault) in settings.enumerated() { rules.append(try Rule(fault, at: "faults[\(index)]")) }
+    for (index, fault) in settings.enumerated() {
+      if let name = fault.upstream, let upstreams, !upstreams.contains(name) {
+        let near = EditDistance.likely(name, among: upstreams).map { "did you mean '\($0)'?" }
+        throw CodedError(
+          .broken,
+          "'\(name)' is not an upstream; \(near ?? "there are: \(upstreams.sorted().joined(separator: ", "))")",
+          at: "faults[\(index)].upstream")
+      }
+      rules.append(try Rule(fault, at: "faults[\(index)]"))
+    }
     self.init(rules)
   }
 }
 
 extension Environment {
-  /// Replaces the faults while the environment runs.
+  /// Checks new faults.
   ///
-  /// - Throws: a ``CodedError`` of kind `usage` for a fault that is not valid, which has changed nothing.
-  func setFaults(_ faults: [FaultSettings]) throws(CodedError) {
-    do { self.faults.set(try FaultSet(faults)) } catch { throw CodedError(.usage, error.message) }
+  /// - Throws: a ``CodedError`` of kind `usage` for a fault that is not valid.
+  func compiled(_ faults: [FaultSettings]) throws(CodedError) -> FaultSet {
+    try CodedError.translating(to: .usage, try FaultSet(faults, upstreams: upstreams.map(\.name)))
+  }
+
+  /// Replaces the faults while the environment runs.
+  func setFaults(_ faults: FaultSet) {
+    self.faults.set(faults)
     refuseConnections()
     changes.note()
   }
@@ -89,16 +109,25 @@ extension Environment {
       throw Problem(status: 500, title: "The faults cannot be evaluated", detail: error.message)
     }
     guard let effect else { return try await answer() }
-    if effect.delay > 0 { try await sleep(milliseconds: effect.delay) }
     let label = "fault \(effect.labels.joined(separator: ", "))"
-    if let outcome = effect.outcome, outcome.fault != .cut {
-      let response = try await faulted(by: outcome, label)
+    var replacement: Response?
+    do {
+      if effect.delay > 0 { try await sleep(milliseconds: effect.delay) }
+      if let outcome = effect.outcome, outcome.fault != .cut { replacement = try await faulted(by: outcome, label) }
+    } catch {
+      note(.left, status: 499, method: request.method, url: request.url, text: "\(label): the app disconnected")
+      logFaulted(request, status: 499)
+      throw error
+    }
+    if let response = replacement {
       note(.faulted, status: response.status, method: request.method, url: request.url, text: label)
       logFaulted(request, status: response.status)
       return response
     }
     note(.note, status: 0, method: request.method, url: request.url, text: label)
     var response = try await answer()
+    // A response with a reason phrase of its own loses it.
+    if !response.reason.isEmpty { response.fault = nil }
     guard response.upgrade == nil, response.fault == nil else { return response }
     if let limit = effect.bytesPerSecond, request.method != "HEAD" { response = slowed(response, to: limit) }
     if let outcome = effect.outcome { response = cut(response, after: outcome.afterBytes, method: request.method) }
@@ -178,7 +207,9 @@ extension Environment {
     _ pass: @escaping @Sendable (_ pieces: () async throws -> [UInt8]?, _ pipe: BytePipe) async throws -> Void
   ) -> Response {
     let body = response.body
-    let pipe = BytePipe()
+    let isEndless = response.headers["Content-Type"]?.lowercased().hasPrefix("text/event-stream") ?? false
+    // Pieces stay the same in each run.
+    let pipe = BytePipe(keepsChunks: true)
     let task = Task {
       do {
         var isGiven = false
@@ -200,8 +231,8 @@ extension Environment {
       } catch {
         pipe.fail(error)
         guard case .stream(let source, _) = body else { return }
-        // The rest is read, so that a recording of it is complete, unless the app has disconnected.
-        while !Task.isCancelled, (try? await source.read()) ?? nil != nil {}
+        // The rest is read, so that a recording of it is complete, unless the app has disconnected, or there is no end.
+        while !isEndless, !Task.isCancelled, (try? await source.read()) ?? nil != nil {}
         source.abandon()
       }
     }

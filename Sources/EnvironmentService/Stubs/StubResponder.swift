@@ -307,6 +307,7 @@ struct StubAnswer {
         return response
       }
       if !reason.isEmpty, body.count <= StubAnswer.rawLimit {
+        response.reason = reason
         response.fault = .close(after: StubAnswer.raw(response, reason: reason, body))
       } else if let dribble, !body.isEmpty {
         response.body = .stream(StubAnswer.dribbled(body, dribble, in: environment), length: nil)
@@ -398,7 +399,7 @@ struct StubAnswer {
   private static func dribbled(
     _ body: [UInt8], _ dribble: StubResponse.Dribble, in environment: Environment
   ) -> BytePipe {
-    let pipe = BytePipe()
+    let pipe = BytePipe(keepsChunks: true)
     // The last part takes the remainder.
     let count = max(1, min(dribble.chunks, body.count))
     let size = body.count / count

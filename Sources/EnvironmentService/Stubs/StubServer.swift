@@ -298,7 +298,15 @@ final class StubServer: Sendable {
   func randomBytes(for mapping: StubMapping) -> StubBytes { randomBytes("stub \(mapping.id)") }
 
   /// A way to draw random values for one use of a key.
-  func randomBytes(_ key: String) -> StubBytes { StubBytes(derivation, key: key, ordinal: next(key)) }
+  private func randomBytes(_ key: String) -> StubBytes { StubBytes(derivation, key: key, ordinal: next(key)) }
+
+  /// A way to draw random values for one use of one of many keys, whose uses are counted together with those of a few
+  /// others, so that memory is limited.
+  func randomBytes(counted key: String) -> StubBytes {
+    var hash = SipHash()
+    key.utf8.withContiguousStorageIfAvailable { hash.append(UnsafeRawBufferPointer($0)) }
+    return StubBytes(derivation, key: key, ordinal: next("fault \(hash.finish().0 % 10_000)"))
+  }
 
   /// The fast path: the response of a stub that answers this method and target, whatever headers and body are.
   ///

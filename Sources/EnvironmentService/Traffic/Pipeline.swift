@@ -124,7 +124,8 @@ final class Pipeline: Sendable {
     outgoing.target = addresses.requestTarget(target, form: form)
     outgoing.headers = addresses.requestHeaders(request.headers, upstream: index, form: form)
     if environment.stubs.mayAnswer(method: request.method, target: outgoing.target) || environment.answersByContract
-      || environment.faults.needsBody
+      || environment.faults.needsBody(
+        method: request.method, target: outgoing.target, upstream: environment.upstreams[index].name)
     {
       outgoing.body = .bytes(try await request.body.collect(upTo: StubServer.bodyLimit))
     } else if environment.stubs.contract != nil, request.body.length ?? .max <= UploadIntake.shortLimit {

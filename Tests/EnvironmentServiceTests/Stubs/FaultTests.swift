@@ -195,9 +195,75 @@ struct FaultTests {
       _ = await environment.end()
       let restored = try fixture.service.provision(snapshot.specification, restoring: snapshot)
       #expect(try await restored.get("/a").status == 503)
-      try await restored.update(faults: [], timeout: .seconds(5))
-      #expect(try await restored.get("/a").status == 501)
-      #expect(await restored.end().report.faults == nil)
+      let second = try EnvironmentSnapshot(decoding: restored.snapshot().encoded())
+      _ = await restored.end()
+      let again = try fixture.service.provision(second.specification, restoring: second)
+      #expect(try await again.get("/a").status == 503)
+      try await again.update(faults: [], timeout: .seconds(5))
+      #expect(try await again.get("/a").status == 501)
+      #expect(await again.end().report.faults == nil)
+    }
+  }
+
+  @Test("are not changed by an update that fails")
+  func unchanged() async throws {
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock, ["api": Origin(parsing: "http://api.example")])
+      for (texts, mode) in [(["status=500"], Mode.replay), (["status=500", "reset,upstream=apii"], nil)] {
+        await #expect(throws: CodedError.self) {
+          try await environment.update(
+            mode: mode, faults: try EnvironmentConfiguration.faults(texts.map(JSON.string)), timeout: .seconds(5))
+        }
+        #expect(try await environment.get("/a").status == 501)
+      }
+      let error = #expect(throws: CodedError.self) {
+        try fixture.provision(.mock, ["api": Origin(parsing: "http://api.example")]) {
+          $0.faults = try? faults("reset,upstream=apii")
+        }
+      }
+      #expect(error?.message.contains("'apii' is not an upstream; did you mean 'api'?") == true)
+      _ = await environment.end()
+    }
+  }
+
+  @Test("affect stubs with a reason phrase of their own, and end event streams that they cut")
+  func special() async throws {
+    try await withService { fixture in
+      try fixture.writeMappings(
+        #"{"mappings": [{"request": {"url": "/a"}, "response": {"statusMessage": "Fine", "body": "0123456789"}},"#
+          + #" {"request": {"method": "GET", "url": "/events"}, "response": {"events": [{"data": "x"}]}}]}"#)
+      let environment = try fixture.mocked {
+        $0.faults = try? faults("cut,path=/a,afterBytes=3", "cut,path=/events,afterBytes=5")
+      }
+      func bytes(_ target: String) async throws -> String {
+        try await onThread {
+          let client = try RawClient(port: environment.mainPort)
+          try client.send(request("GET", target))
+          return String(decoding: try client.receiveAll(), as: UTF8.self)
+        }
+      }
+      #expect(try await bytes("/a").hasSuffix("\r\n\r\n012"))
+      #expect(try await bytes("/events").contains("id: 1"))
+      // Returns only when the stream has no client left.
+      let closed = await environment.admin("GET", "/events?path=/events&untilClosed=true&timeout=60", [])
+      #expect(closed.status == 200)
+      _ = await environment.end()
+    }
+  }
+
+  @Test("leave a trace of a request whose app gives up")
+  func abandoned() async throws {
+    try await withService { fixture in
+      try fixture.writeMappings(#"{"request": {"url": "/a"}}"#)
+      let environment = try fixture.mocked { $0.faults = try? faults("timeout") }
+      let client = try await onThread { try RawClient(port: environment.mainPort) }
+      try client.send(request("GET", "/a"))
+      try await environment.faults.untilUsed(1)
+      client.close()
+      while environment.report().requests.left == nil { await Task.yield() }
+      let found = await environment.admin("POST", "/requests/count", Array(#"{"url": "/a"}"#.utf8))
+      #expect(String(decoding: found.body, as: UTF8.self).contains("1"))
+      #expect(await environment.end().report.requests.total == 1)
     }
   }
 

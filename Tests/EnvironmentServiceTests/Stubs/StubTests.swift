@@ -181,6 +181,36 @@ struct StubTests {
     }
   }
 
+  @Test("can leave their response to a client of the admin API, also after a restart")
+  func callbacks() async throws {
+    try await withService { fixture in
+      let environment = try fixture.mocked { $0.stubs = nil }
+      let added = await environment.admin(
+        "POST", "/mappings", Array(#"{"request": {"url": "/a"}, "response": {"callback": true}}"#.utf8))
+      #expect(added.status == 201)
+      let id = try #require(try JSON.parse(added.body)["id"]?.string)
+      let snapshot = try EnvironmentSnapshot(decoding: environment.snapshot().encoded())
+      async let waiting = ask(environment.mainPort, request("GET", "/a"))
+      let taken = try JSON.parse(await environment.admin("GET", "/callbacks?stub=\(id)&timeout=60", []).body)
+      #expect(taken["requests"]?.array?.first?["request"]?["url"] == .string("/a"))
+      let number = try #require(taken["requests"]?.array?.first?["number"]?.int)
+      for (body, status) in [(#"{"callback": true}"#, 422), (#"{"status": 203, "body": "x"}"#, 200), ("{}", 404)] {
+        let answer = await environment.admin("POST", "/callbacks/\(number)", Array(body.utf8))
+        #expect(answer.status == status, "\(String(decoding: answer.body, as: UTF8.self))")
+      }
+      #expect(try await waiting.status == 203)
+      // A request that waits at the end is not a failure of the environment.
+      async let last = ask(environment.mainPort, request("GET", "/a"))
+      _ = await environment.admin("GET", "/callbacks?stub=\(id)&timeout=60", [])
+      let report = await environment.end().report
+      #expect(report.ok, "\(report.failures)")
+      _ = try? await last
+      let restored = try fixture.service.provision(snapshot.specification, restoring: snapshot)
+      #expect(restored.stubCount == 1)
+      _ = await restored.end()
+    }
+  }
+
   @Test("wait on the environment's timeline")
   func delay() async throws {
     try await withService { fixture in

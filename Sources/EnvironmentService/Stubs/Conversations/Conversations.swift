@@ -161,7 +161,8 @@ final class Conversations: Sendable {
   func accept(at path: String, _ outbox: Outbox, by way: StubWay?) -> Int? {
     state.withLock { state in
       guard !state.isOver else { return nil }
-      var channel = state.channels[Key(kind: .webSocket, path: path)] ?? Channel()
+      // Taken out, so that it is changed in place.
+      var channel = state.channels.removeValue(forKey: Key(kind: .webSocket, path: path)) ?? Channel()
       channel.connections += 1
       channel.clients[channel.connections] = Client(outbox: outbox, way: way)
       state.channels[Key(kind: .webSocket, path: path)] = channel
@@ -197,7 +198,7 @@ final class Conversations: Sendable {
   ) -> (id: String?, clients: Int, dropped: [Int]) {
     state.withLock { state in
       let key = Key(kind: .events, path: path)
-      var channel = state.channels[key] ?? Channel()
+      var channel = state.channels.removeValue(forKey: key) ?? Channel()
       defer { state.channels[key] = channel }
       channel.scripted = max(channel.scripted, scripted)
       var id = event.id
@@ -251,7 +252,7 @@ final class Conversations: Sendable {
     state.withLock { state in
       guard !state.isOver else { return nil }
       let key = Key(kind: .events, path: path)
-      var channel = state.channels[key] ?? Channel()
+      var channel = state.channels.removeValue(forKey: key) ?? Channel()
       defer { state.channels[key] = channel }
       channel.scripted = max(channel.scripted, script.count)
       channel.connections += 1
@@ -291,7 +292,8 @@ final class Conversations: Sendable {
   func write(_ bytes: [UInt8], id: String?, step: Int, to connection: Int, at path: String) {
     state.withLock { state in
       let key = Key(kind: .events, path: path)
-      guard var channel = state.channels[key], let client = channel.clients[connection] else { return }
+      guard let client = state.channels[key]?.clients[connection], var channel = state.channels.removeValue(forKey: key)
+      else { return }
       channel.clients[connection]?.step = step
       channel.mark(id, step: step, events: channel.events.count)
       state.channels[key] = channel
@@ -307,7 +309,7 @@ final class Conversations: Sendable {
   func send(_ message: WebSocketMessage, to path: String) -> (clients: Int, dropped: [Int]) {
     state.withLock { state in
       let key = Key(kind: .webSocket, path: path)
-      guard var channel = state.channels[key] else { return (0, []) }
+      guard var channel = state.channels.removeValue(forKey: key) else { return (0, []) }
       defer { state.channels[key] = channel }
       guard message.kind == .close else {
         let pushed = Self.push(to: &channel) { ($0?.toApp(message) ?? message).frame() }
@@ -326,7 +328,7 @@ final class Conversations: Sendable {
   func receive(_ message: WebSocketMessage, at path: String, from connection: Int) -> Int {
     state.withLock { state in
       let key = Key(kind: .webSocket, path: path)
-      var channel = state.channels[key] ?? Channel()
+      var channel = state.channels.removeValue(forKey: key) ?? Channel()
       defer { state.channels[key] = channel }
       let number = channel.messages.count + 1
       channel.messages.add(
