@@ -13,7 +13,7 @@ package struct Interaction: Sendable {
   package var response: RecordedResponse
   /// The messages of the WebSocket that this request opened; nil for any other interaction, and if it was refused.
   package var webSocket: [WebSocketFrame]?
-  /// Whether the test itself sent the request, to set something up for the app.
+  /// Whether the test itself sent the request, to prepare something for the app.
   package var isSetup = false
 
   /// Whether the request asked for a WebSocket. If ``webSocket`` is nil, it was refused.

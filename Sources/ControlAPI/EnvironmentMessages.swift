@@ -136,7 +136,7 @@ package struct JournalPage: Codable, Sendable {
     /// The index of the interaction that was played.
     package var interaction: Int?
     package var detail: String?
-    /// True if the test itself sent the request, to set something up for the app; otherwise nil.
+    /// True if the test itself sent the request, to prepare something for the app; otherwise nil.
     package var setup: Bool?
 
     package init(

@@ -291,11 +291,11 @@ package struct Report: Codable, Sendable {
   package var unusedStubs: [String]?
   /// The environment's faults; nil for none.
   package var faults: [Fault]?
-  /// One line for each answer of a stub, and for each request that was not rejected, that contradicts the OpenAPI document.
-  /// Nil for none.
+  /// Violations of the OpenAPI document by stub responses, and by requests that were not rejected, one line each. Nil
+  /// for none.
   package var contractViolations: [String]?
-  /// One line for each request that was rejected because it contradicts the OpenAPI document, and for each contradiction
-  /// within the document. Nil for none.
+  /// Violations of the OpenAPI document by requests that were rejected, and contradictions within the document, one
+  /// line each. Nil for none.
   package var contractNotes: [String]?
   /// Where something was redacted in the recording, such as `request header Authorization` and
   /// `response body: access_token`, without values; nil for nowhere.
@@ -304,7 +304,7 @@ package struct Report: Codable, Sendable {
   package var recording: Recording?
   /// The command that records what is missing; nil if nothing is.
   package var advice: String?
-  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, nothing that contradicts the OpenAPI
+  /// Whether the run succeeded: nothing unmatched, no string missing, no failures, no violation of the OpenAPI
   /// document, and no response lost in a recording.
   package var ok: Bool
 

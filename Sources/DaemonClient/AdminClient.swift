@@ -10,7 +10,7 @@ import LocalHTTP
 
 /// Calls the admin API of an environment's mock backend, on its main port.
 package enum AdminClient {
-  /// The time for a response.
+  /// The time limit for a response.
   private static let patience = Duration.seconds(60)
 
   /// Makes a call.
@@ -30,7 +30,7 @@ package enum AdminClient {
       + "Content-Length: \(body.count)\r\nConnection: close\r\n\r\n"
     let deadline = ContinuousClock.now + patience
     let request = Array(head.utf8) + body
-    // On a thread of its own: some answers come only when something has happened.
+    // On its own thread: some responses arrive only after an event.
     let result = await withCheckedContinuation { continuation in
       Thread.detachNewThread {
         continuation.resume(

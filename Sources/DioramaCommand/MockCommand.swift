@@ -29,8 +29,8 @@ enum MockCommand {
         "serve the collections in FILE, whose items clients can list, create, update and delete"),
       .init(
         "--openapi", "FILE",
-        "check requests and stubs against an OpenAPI 3.0 or 3.1 document, and answer from it what nothing else does"),
-      .init("--fault", "FAULT", "a fault of the network or the backend, as in diorama run; repeatable"),
+        "check requests and stubs against an OpenAPI 3.0 or 3.1 document, which answers the remaining requests"),
+      .init("--fault", "FAULT", "a network or backend fault, as in diorama run; repeatable"),
       .init("--global-response-templating", nil, "treat every response as a template"),
       .init(
         "--local-response-templating", nil,

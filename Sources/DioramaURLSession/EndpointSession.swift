@@ -21,7 +21,7 @@ final class EndpointSession: NSObject, URLSessionDataDelegate, Sendable {
     configuration.httpCookieStorage = nil
     configuration.httpShouldSetCookies = false
     configuration.httpMaximumConnectionsPerHost = 64
-    // The session that asked has its own.
+    // The calling session has its own timeout.
     configuration.timeoutIntervalForRequest = 1e6
     return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
   }()
@@ -35,7 +35,7 @@ final class EndpointSession: NSObject, URLSessionDataDelegate, Sendable {
   ///   - origin: the origin of its URL.
   ///   - route: the main port.
   /// - Returns: the response. Its body is a stream.
-  /// - Throws: a `URLError`; the error of the request's body.
+  /// - Throws: a `URLError`, or the error of the request's body.
   static func send(_ request: Request, origin: String, by route: ClientRoute) async throws -> Response {
     guard let url = URL(string: route.main + request.target) else { throw URLError(.badURL) }
     var outgoing = URLRequest(url: url)
@@ -60,7 +60,7 @@ final class EndpointSession: NSObject, URLSessionDataDelegate, Sendable {
     }
   }
 
-  /// On Linux, cancelling waits for a queue that all sessions share, and protocols are stopped on it.
+  /// On Linux, cancelling waits for a queue that all sessions share, and protocols are stopped on that queue.
   private static func cancel(_ task: URLSessionTask) { DispatchQueue.global().async { task.cancel() } }
 
   func urlSession(

@@ -12,7 +12,7 @@ class EnvironmentProtocol: URLProtocol {
 
   override class func canInit(with request: URLRequest) -> Bool {
     guard let url = request.url, let environment = SessionEnvironment.of(self),
-      // Sockets, too, so that they don't reach the network.
+      // WebSockets, too, so that they don't reach the network.
       ["http", "https", "ws", "wss"].contains(url.scheme?.lowercased())
     else { return false }
     return !environment.isOwn(url)

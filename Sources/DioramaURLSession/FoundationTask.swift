@@ -5,11 +5,11 @@ import HTTPMessages
   import Dispatch
   import FoundationNetworking
 
-  /// What a protocol has to know about its task, but is not told on Linux.
+  /// Details of a protocol's task that Foundation does not expose on Linux.
   ///
-  /// swift-corelibs-foundation does not give protocols the bodies of upload tasks and the session's header fields, and
-  /// gives only the last piece of a response to a completion handler. Reflection shows what is missing. Without it, an
-  /// upload fails, and everything else works with the request's own fields.
+  /// swift-corelibs-foundation does not pass the bodies of upload tasks and the session's header fields to protocols,
+  /// and passes only the last piece of a response to a completion handler. Reflection finds what is missing. If it
+  /// fails, uploads fail, and everything else works with the request's own fields.
   struct FoundationTask: @unchecked Sendable {
     private let task: URLSessionTask?
     private let session: URLSession?
@@ -17,7 +17,7 @@ import HTTPMessages
     /// Whether each piece of a response reaches the session's delegate.
     let takesPieces: Bool
 
-    /// Called when the protocol starts, on the session's queue, which guards what is read.
+    /// Called when the protocol starts, on the session's queue, which guards the values that are read.
     init(_ task: URLSessionTask?) {
       self.task = task
       session = task.flatMap { Self.member("session", of: $0) as? URLSession }
@@ -29,17 +29,17 @@ import HTTPMessages
           .compactMap { Self.pair($0.value) }
           .first { $0.key == task?.taskIdentifier }?.value
       }
-      // An enumeration's case.
+      // An enum case.
       let name = own.map { Mirror(reflecting: $0).children.first?.label ?? "\($0)" }
       takesPieces = name.map { !$0.contains("CompletionHandler") } ?? false
     }
 
-    /// The reason why the task cannot be served.
+    /// The reason why the task is not supported; nil if it is.
     var problem: URLError? {
       guard task is URLSessionDownloadTask else { return nil }
       return URLError(
         .cannotCreateFile,
-        "Foundation on Linux cannot create the file of a download task that a URLProtocol serves; use a data task")
+        "on Linux, Foundation doesn't support download tasks through a URLProtocol; use a data task")
     }
 
     var timeout: TimeInterval? { session?.configuration.timeoutIntervalForRequest }
@@ -60,7 +60,7 @@ import HTTPMessages
       guard let session, let delegate = delegate else {
         throw URLError(
           .requestBodyStreamExhausted,
-          "Foundation does not show the body of this upload task; set the request's httpBody, and use a data task")
+          "Foundation doesn't expose the body of this upload task; set the request's httpBody, and use a data task")
       }
       let stream = await withCheckedContinuation { continuation in
         delegate.urlSession(session, task: task) { continuation.resume(returning: UncheckedStream(stream: $0)) }
@@ -118,7 +118,7 @@ import HTTPMessages
     }
   }
 #else
-  /// What a protocol has to know about its task.
+  /// Details of a protocol's task.
   struct FoundationTask: @unchecked Sendable {
     let takesPieces = true
     let problem: URLError? = nil

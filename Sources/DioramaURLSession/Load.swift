@@ -19,7 +19,7 @@ final class Load: Sendable {
   private let request: URLRequest
   private let task: FoundationTask
   private let state = Guarded(State())
-  /// Fires when nothing has happened for the time that the request allows.
+  /// Fires when nothing has happened for the request's timeout interval.
   private nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(queue: .global())
   private let timeout: TimeInterval
 
@@ -29,7 +29,7 @@ final class Load: Sendable {
     client = ProtocolClient(urlProtocol)
     request = urlProtocol.request
     task = FoundationTask(urlProtocol.task)
-    // 60 seconds is also what a request has that does not set its own.
+    // 60 seconds is also the default of a request that does not set its own.
     timeout = request.timeoutInterval == 60 ? task.timeout ?? 60 : request.timeoutInterval
   }
 
@@ -45,7 +45,8 @@ final class Load: Sendable {
     if isLate { work.cancel() }
   }
 
-  /// Ends the load without a further call of the client: the session has cancelled its task, or is done with it.
+  /// Ends the load without calling the client again, because the session has cancelled its task or has finished with
+  /// it.
   func stop() { end(nil) }
 
   /// Ends the load once.
@@ -53,7 +54,7 @@ final class Load: Sendable {
     let work: Task<Void, Never>? = state.withLock { state in
       guard !state.isOver else { return nil }
       state.isOver = true
-      // Within the lock, so that no call comes after the end.
+      // Within the lock, so that no call follows the end.
       switch result {
       case .success: client.call { $0.urlProtocolDidFinishLoading($1) }
       case .failure(let error): client.call { $0.urlProtocol($1, didFailWithError: error) }
@@ -80,7 +81,7 @@ final class Load: Sendable {
       if let problem = task.problem { throw problem }
       guard let url = request.url, ["http", "https"].contains(url.scheme?.lowercased()) else {
         throw URLError(
-          .unsupportedURL, "WebSocket tasks are not served in the process; use the URL of the environment's endpoint")
+          .unsupportedURL, "WebSocket tasks are not supported; use the URL of the environment's endpoint")
       }
       try await exchange()
       end(.success(()))
@@ -89,7 +90,7 @@ final class Load: Sendable {
     } catch is CancellationError {
       end(.failure(URLError(.cancelled)))
     } catch {
-      // The end of a body that is not complete.
+      // The body ended early.
       end(.failure(URLError(.networkConnectionLost, "\(error)")))
     }
   }
@@ -111,7 +112,7 @@ final class Load: Sendable {
       }
       guard let redirection = Redirection(request, head) else { return try await deliver(response, head) }
       #if canImport(FoundationNetworking)
-        // The client's own way to redirect ends the process there.
+        // The client's redirection callback crashes the process there.
         guard let next = await task.approve(redirection.request, after: head) else {
           return try await deliver(response, head)
         }
@@ -122,7 +123,7 @@ final class Load: Sendable {
       #else
         message.abandon(unless: nil)
         tell { $0.urlProtocol($1, wasRedirectedTo: redirection.request, redirectResponse: head) }
-        // Foundation loads the new request by another protocol.
+        // Foundation loads the new request with another protocol.
         throw URLError(.cancelled)
       #endif
     }
@@ -188,12 +189,12 @@ final class Load: Sendable {
   }
 }
 
-/// The session's side of a protocol. Its task is kept until the load ends, as Foundation expects.
+/// A protocol's client. Keeps the task alive until the load ends, as Foundation expects.
 final class ProtocolClient: @unchecked Sendable {
   private let urlProtocol: URLProtocol
   private let task: URLSessionTask?
   #if canImport(Darwin)
-    // The client has to be called on the thread on which the load starts.
+    // The client must be called on the thread on which the load started.
     private let runLoop = CFRunLoopGetCurrent()
   #endif
 
@@ -202,7 +203,7 @@ final class ProtocolClient: @unchecked Sendable {
     task = urlProtocol.task
   }
 
-  /// Calls the client, after earlier calls.
+  /// Calls the client. Calls are made in order.
   func call(_ call: @escaping @Sendable (any URLProtocolClient, URLProtocol) -> Void) {
     guard let client = urlProtocol.client else { return }
     #if canImport(Darwin)

@@ -13,9 +13,9 @@ enum Upload {
   case stream(InputStream)
 }
 
-/// A request of a session in the form that the service takes, with the header fields that Foundation would add.
+/// A session's request in the service's form, with the header fields that Foundation would add.
 struct OutgoingMessage {
-  /// The size in bytes up to which bodies are given as a whole, as by the server.
+  /// The maximum size in bytes of a body that is passed as a whole, the same as the server's.
   private static let wholeLimit = 65_536
 
   let url: URL
@@ -27,7 +27,7 @@ struct OutgoingMessage {
   ///   - request: the request.
   ///   - upload: its body.
   ///   - cookies: the session's cookies.
-  ///   - defaults: header fields that the request does not have to have.
+  ///   - defaults: header fields to add if the request lacks them.
   init(_ request: URLRequest, _ upload: Upload, cookies: HTTPCookieStorage?, _ defaults: [String: String]) {
     let url = request.url ?? URL(filePath: "/")
     let parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
@@ -63,7 +63,7 @@ struct OutgoingMessage {
     self.request = Request(method: method, target: (path.isEmpty ? "/" : path) + query, headers: headers, body: body)
   }
 
-  /// Drops what is left of the body, unless the response's body may still depend on it.
+  /// Discards the rest of the body, unless the response's body may still depend on it.
   func abandon(unless response: Response?) {
     if case .stream = response?.body { return }
     if case .stream(let pipe, _) = request.body { pipe.abandon() }
@@ -90,7 +90,7 @@ struct OutgoingMessage {
     }
   }
 
-  /// Reads a stream on a thread of its own, since that may block.
+  /// Reads a stream on a separate thread, because reading may block.
   private static func pump(_ stream: InputStream, to pipe: BytePipe) {
     nonisolated(unsafe) let stream = stream
     DispatchQueue.global().async {

@@ -7,11 +7,11 @@ import HTTPMessages
 
 /// Where a response redirects its request to (RFC 9110, 15.4).
 struct Redirection {
-  /// How many redirections are followed.
+  /// The maximum number of redirections to follow.
   static let limit = 20
 
   private(set) var request: URLRequest
-  /// Whether the new request has the body of the first.
+  /// Whether the new request keeps the body.
   let keepsBody: Bool
 
   /// Nil if the response does not redirect.
@@ -29,7 +29,7 @@ struct Redirection {
     else { return nil }
     self.request = request
     self.request.url = url
-    // Each URL has its own.
+    // Each URL has its own cookies.
     self.request.setValue(nil, forHTTPHeaderField: "Cookie")
     if (url.scheme, url.host, url.port) != (old.scheme, old.host, old.port) {
       self.request.setValue(nil, forHTTPHeaderField: "Authorization")

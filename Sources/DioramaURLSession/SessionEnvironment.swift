@@ -9,18 +9,18 @@ import HTTPMessages
 
 /// The environment of one configuration's sessions.
 ///
-/// Foundation creates protocols by their class, and tells them nothing about their configuration. Therefore each
-/// configuration has a class of its own.
+/// Foundation instantiates protocol classes without telling them the configuration. Therefore, each configuration has
+/// its own class.
 final class SessionEnvironment: Sendable {
   private struct Reference {
-    /// Only the test keeps its environment.
+    /// Only the test keeps its environment alive.
     weak var environment: TestEnvironment?
   }
 
   private static let all = Guarded<[ObjectIdentifier: SessionEnvironment]>([:])
 
   private let reference: Guarded<Reference>
-  /// The store of the configuration.
+  /// The configuration's cookie storage.
   let cookies: HTTPCookieStorage?
 
   init(_ environment: TestEnvironment, cookies: HTTPCookieStorage?) {
@@ -42,7 +42,7 @@ final class SessionEnvironment: Sendable {
     all.withLock { $0[ObjectIdentifier(type)] }
   }
 
-  /// A class for each number: the binary digits are the parameters of a generic type.
+  /// A distinct class for each number: its binary digits are the parameters of a generic type.
   private static func numbered<Digits>(_ number: Int, _ digits: Digits.Type) -> EnvironmentProtocol.Type {
     if number == 0 { return NumberedProtocol<Digits>.self }
     return number % 2 == 0 ? numbered(number / 2, Zero<Digits>.self) : numbered(number / 2, One<Digits>.self)
@@ -53,12 +53,12 @@ final class SessionEnvironment: Sendable {
 
   /// How to reach the environment.
   ///
-  /// - Throws: a `URLError` if it has ended, as for a server that has.
+  /// - Throws: a `URLError` if the environment has ended, like the error for an unreachable server.
   var route: ClientRoute {
     get throws(URLError) {
       do {
         if let route = try reference.withLock({ $0.environment })?.clientRoute { return route }
-        throw URLError(.cannotConnectToHost, "the environment has ended; send requests before that")
+        throw URLError(.cannotConnectToHost, "the environment has ended; send requests before it ends")
       } catch let error as DioramaTestingError {
         throw URLError(.cannotConnectToHost, error.description)
       } catch let error as URLError {
@@ -69,7 +69,7 @@ final class SessionEnvironment: Sendable {
     }
   }
 
-  /// Whether a URL is a local one of the environment, which needs no protocol.
+  /// Whether a URL is one of the environment's local URLs, which need no protocol.
   func isOwn(_ url: URL) -> Bool {
     guard let host = url.host, Origin.loopbackNames.contains(host), let port = url.port,
       let environment = reference.withLock({ $0.environment })
@@ -83,7 +83,7 @@ final class SessionEnvironment: Sendable {
 private final class NumberedProtocol<Number>: EnvironmentProtocol {}
 
 extension URLError {
-  /// An error with a message of its own.
+  /// Creates an error with a message.
   init(_ code: URLError.Code, _ message: String) {
     self.init(code, userInfo: [NSLocalizedDescriptionKey: message])
   }

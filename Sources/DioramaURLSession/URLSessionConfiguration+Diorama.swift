@@ -7,22 +7,22 @@ public import DioramaTesting
 #endif
 
 extension URLSessionConfiguration {
-  /// A configuration whose sessions get their answers from an environment, without a socket.
+  /// Creates a configuration whose sessions get their responses from an environment, without a socket.
   ///
   /// ```swift
   /// let session = URLSession(configuration: .diorama(environment))
   /// let (data, response) = try await session.data(from: URL(string: "https://api.example.com/prescriptions")!)
   /// ```
   ///
-  /// The code under test keeps the real URLs. Requests to the origins of the environment's upstreams are answered by its
-  /// stubs, collections and cassette, recorded, and reported as those of an app are. Any other host gets status 501.
-  /// Sessions of several environments do not mix.
+  /// The code under test uses its real URLs. The environment answers requests to its upstreams' origins from stubs,
+  /// collections and the cassette, and records and reports them like an app's. Requests to any other host get status
+  /// 501. Sessions of different environments are independent.
   ///
-  /// The configuration is ephemeral: it keeps cookies in memory, and has no cache. If the environment is in a daemon, its
-  /// main port gets the requests. WebSocket tasks are not served. On Linux, download tasks are not, either, and fail.
+  /// The configuration is ephemeral: it keeps cookies in memory, and has no cache. If the environment is in a daemon,
+  /// requests go to its main port. WebSocket tasks fail; on Linux, so do download tasks.
   ///
   /// - Parameter environment: the environment.
-  /// - Returns: a new configuration, which may be changed before it is used.
+  /// - Returns: a new configuration, which you can change before you use it.
   public static func diorama(_ environment: TestEnvironment) -> URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.urlCache = nil

@@ -101,17 +101,17 @@ extension EnvironmentConfiguration {
         help: "Serve the collections in FILE, whose items the app can list, create, update and delete.")),
     .optional(
       "openapi", .text(.path, 1...4096),
-      "The API's OpenAPI 3.0 or 3.1 document, in YAML or JSON. Requests and the answers of stubs are checked against it; in "
-        + "mode mock, it answers what stubs and collections do not.",
+      "The API's OpenAPI 3.0 or 3.1 document, in YAML or JSON. Requests and stub responses are checked against it. In "
+        + "mode mock, it also answers requests that no stub or collection answers.",
       .init(
         "--openapi", "FILE",
         help: "Check requests and stubs against an OpenAPI document; in mode mock, also answer from it.")),
     .optional(
-      "faults", faults, "Faults of the network and of backends: objects, or texts such as reset,path=/orders,nth=1.",
+      "faults", faults, "Network and backend faults: objects, or strings such as reset,path=/orders,nth=1.",
       .init(
         "--fault", "FAULT", .element,
         help: """
-          A fault of the network or of a backend; repeatable. FAULT is JSON, or items separated by commas:
+          A network or backend fault; repeatable. FAULT is JSON, or items separated by commas:
           timeout, refused, reset, empty, garbage, malformedChunk, cut
           status=503, retryAfterSeconds=5, delayMilliseconds=800, bytesPerSecond=10000
           for upstream=NAME, method=POST, path=/orders/{id}
@@ -206,7 +206,7 @@ extension EnvironmentConfiguration {
     return mode
   }
 
-  /// Also what a `PATCH` changes.
+  /// Also the faults in a `PATCH`.
   package static let faults = Schema.array(
     of: .shorthand(TextRule(.any, count: 1...65_536), FaultSettings.schema), atMost: 1000)
 
@@ -248,7 +248,7 @@ extension EnvironmentConfiguration {
     ],
     note: "A backend, and how it is reached where the URL does not say it all. Only the URL is recorded.")
 
-  /// Also what a `PATCH` changes.
+  /// Also the faults in a `PATCH`.
   package static let clockSettings = Schema.record(
     "How time runs.",
     [

@@ -1,9 +1,9 @@
 package import Basics
 import Foundation
 
-/// A fault of the network or of a backend: which requests it affects, and what happens to them.
+/// A network or backend fault: which requests it affects, and what happens to them.
 ///
-/// In JSON it is an object, or a text of the same members in short:
+/// In JSON it is an object, or a string with the same members in a short form:
 ///
 /// ```json
 /// {"fault": "reset", "path": "/orders", "nth": [1]}
@@ -12,19 +12,19 @@ import Foundation
 package struct FaultSettings: Codable, Sendable, Equatable {
   /// How a request fails.
   package enum Kind: String, Codable, Sendable, CaseIterable {
-    /// There is no answer until the client or the environment gives up.
+    /// No response is sent until the client gives up or the environment ends.
     case timeout
-    /// The connection is reset before an answer.
+    /// The connection is reset before a response.
     case reset
-    /// The connection is closed without a byte.
+    /// The connection is closed without a response.
     case empty
-    /// Bytes that are not HTTP are sent, then the connection is closed.
+    /// Bytes that aren't HTTP are sent, then the connection is closed.
     case garbage
-    /// The head of an answer is sent, then a chunk that is not one.
+    /// The head of a response is sent, then an invalid chunk.
     case malformedChunk
-    /// The upstream's endpoint refuses connections, and resets those that are open.
+    /// The upstream's endpoint refuses connections, and resets open ones.
     case refused
-    /// The answer's head and the beginning of its body are sent, then the connection is closed.
+    /// The response's head and the beginning of its body are sent, then the connection is closed.
     case cut
   }
 
@@ -32,7 +32,7 @@ package struct FaultSettings: Codable, Sendable, Equatable {
   package var upstream: String?
   package var method: String?
   package var path: String?
-  /// More conditions, as `request` in a mapping file of WireMock.
+  /// More conditions, as `request` in a WireMock mapping.
   package var request: JSON?
   package var nth: [Int]?
   package var every: Int?
@@ -45,7 +45,7 @@ package struct FaultSettings: Codable, Sendable, Equatable {
   package var body: String?
   package var retryAfterSeconds: Int?
   package var delayMilliseconds: Double?
-  /// As in a mapping file of WireMock.
+  /// As in a WireMock mapping.
   package var delayDistribution: JSON?
   package var bytesPerSecond: Int?
 
@@ -54,8 +54,8 @@ package struct FaultSettings: Codable, Sendable, Equatable {
   /// Reads an object or its short form.
   ///
   /// - Parameters:
-  ///   - json: an object, or a text: items separated by commas, each a kind of fault or a member with its value. `nth` can
-  ///     occur more than once.
+  ///   - json: an object, or a string of comma-separated items, each a kind of fault or a member with its value. `nth`
+  ///     may occur more than once.
   ///   - place: the place of the value, for errors.
   /// - Throws: a `CodedError` of kind `broken` for a value that does not fit ``schema``.
   package init(_ json: JSON, at place: String) throws(CodedError) {
@@ -65,7 +65,7 @@ package struct FaultSettings: Codable, Sendable, Equatable {
       at: place, try JSON.decode(Self.self, from: Data(object.encoded()), source: ""))
   }
 
-  /// The object that a text in the short form stands for; its members are not checked.
+  /// The object for a string in the short form; its members are not checked.
   private static func object(short text: String) -> JSON {
     var members: [JSON.Member] = []
     for item in text.split(separator: ",") {
@@ -89,29 +89,30 @@ package struct FaultSettings: Codable, Sendable, Equatable {
   /// The schema of the object.
   static let schema = ObjectRule(
     members: [
-      .optional("name", .line(1...200), "Its name in reports (default: what it does)."),
-      .optional("upstream", .line(1...200), "The upstream whose requests it affects (default: all)."),
+      .optional("name", .line(1...200), "The name in reports (default: a description of the fault)."),
+      .optional("upstream", .line(1...200), "The upstream whose requests are affected (default: all)."),
       .optional("method", .line(1...64), "The method of the requests (default: any)."),
       .optional("path", .line(1...4096), "The path of the requests, such as /orders/{id} (default: any)."),
-      .optional("request", .anything, "More conditions, as request in WireMock's mappings."),
+      .optional("request", .anything, "More conditions: a WireMock request pattern."),
       .optional(
         "nth", .array(of: .integer(1...1_000_000_000), count: 1...1000),
-        "Which of these requests it affects, counted from 1 (default: all)."),
-      .optional("every", .integer(1...1_000_000_000), "It affects every Nth of these requests."),
-      .optional("probability", .number(0...1), "How likely it affects a request, drawn from the seed."),
-      .optional("limit", .integer(1...1_000_000_000), "How many requests it affects at most."),
+        "Which of the matching requests are affected, counted from 1 (default: all)."),
+      .optional("every", .integer(1...1_000_000_000), "Affects every Nth matching request."),
+      .optional("probability", .number(0...1), "The probability that a request is affected, drawn from the seed."),
+      .optional("limit", .integer(1...1_000_000_000), "The maximum number of requests that are affected."),
       .optional(
         "fault", .text(TextRule(.word(Kind.allCases.map(\.rawValue)), count: 0...64)),
-        "How the request fails: no answer, a refused, reset or closed connection, an answer that is broken or cut off."),
-      .optional("afterBytes", .integer(0...1 << 40), "For cut: how much of the body is sent (default: half)."),
-      .optional("status", .integer(200...599), "The status of an answer in place of the real one."),
+        "How requests fail: no response, a refused, reset or closed connection, or a broken or truncated response."),
+      .optional("afterBytes", .integer(0...1 << 40), "For cut: how many bytes of the body are sent (default: half)."),
+      .optional("status", .integer(200...599), "The status of a response that replaces the real one."),
       .optional(
-        "headers", .map(TextRule(.line, count: 1...200), to: .line(0...8192), atMost: 64), "Its header fields."),
-      .optional("body", .text(.any, 0...65_536), "Its body (default: a problem document)."),
-      .optional("retryAfterSeconds", .integer(0...86_400 * 366), "Its Retry-After."),
+        "headers", .map(TextRule(.line, count: 1...200), to: .line(0...8192), atMost: 64),
+        "The replacement's header fields."),
+      .optional("body", .text(.any, 0...65_536), "The replacement's body (default: a problem document)."),
+      .optional("retryAfterSeconds", .integer(0...86_400 * 366), "The replacement's Retry-After, in seconds."),
       .optional("delayMilliseconds", .number(0...86_400_000), "A delay on the environment's timeline."),
-      .optional("delayDistribution", .anything, "A random delay, as in WireMock's mappings."),
-      .optional("bytesPerSecond", .integer(1...1 << 40), "The bandwidth of the answer's body."),
+      .optional("delayDistribution", .anything, "A random delay, as in WireMock mappings."),
+      .optional("bytesPerSecond", .integer(1...1 << 40), "The bandwidth of the response body."),
     ],
-    note: "A fault of the network or of a backend: which requests it affects, and what happens to them.")
+    note: "A network or backend fault: which requests it affects, and what happens to them.")
 }

@@ -28,7 +28,7 @@ package enum Body: Sendable {
   /// Reads the body piece by piece.
   ///
   /// - Parameter use: called with each piece, of at least one byte.
-  /// - Throws: the error that the body failed with; the error that `use` throws. The rest of a stream is then abandoned.
+  /// - Throws: the body's error, or the error that `use` throws. The rest of a stream is then abandoned.
   package func forEachPiece(_ use: ([UInt8]) async throws -> Void) async throws {
     switch self {
     case .bytes(let bytes): if !bytes.isEmpty { try await use(bytes) }

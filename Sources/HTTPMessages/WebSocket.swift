@@ -40,7 +40,7 @@ package struct WebSocketMessage: Sendable, Equatable {
     closeCode == nil ? "" : String(decoding: payload[2...], as: UTF8.self)
   }
 
-  /// Whether a close can have a code: some are reserved (RFC 6455, 7.4).
+  /// Whether a close can contain a code. Some codes are reserved (RFC 6455, 7.4).
   package static func isSendable(closeCode code: Int) -> Bool {
     1000...1003 ~= code || 1007...1014 ~= code || 3000...4999 ~= code
   }

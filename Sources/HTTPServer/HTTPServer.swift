@@ -157,7 +157,7 @@ package final class Listener: Sendable {
     self.core = core
   }
 
-  /// Refuses new connections, as a port on which nothing listens, or accepts them again. The port stays taken, and
+  /// Refuses new connections, like a port without a listener, or accepts them again. The port stays reserved, and
   /// accepted connections stay open. Works on Linux.
   ///
   /// - Parameter isRefusing: whether to refuse connections.

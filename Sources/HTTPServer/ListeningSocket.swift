@@ -43,8 +43,8 @@ struct ListeningSocket: Sendable {
   /// - Returns: the socket.
   /// - Throws: ``CodedError`` if the port is in use or not permitted.
   static func onLoopback(port: UInt16?) throws(CodedError) -> ListeningSocket {
-    // Linux keeps a port that was named while the socket does not listen, but not one that it chose itself
-    // (SOCK_BINDPORT_LOCK). Another process may take the port meanwhile.
+    // While a socket does not listen, Linux reserves its port if the program chose it, but not if the kernel did
+    // (SOCK_BINDPORT_LOCK). Another process may then take the port.
     guard let port else {
       while true {
         let chosen = try bound(to: nil)

@@ -108,7 +108,7 @@ final class ServerCore: @unchecked Sendable {
     }
   }
 
-  /// Refuses new connections to a listener's port, or accepts them again. The port stays taken.
+  /// Refuses new connections to a listener's port, or accepts them again. The port stays reserved.
   ///
   /// - Returns: false if it cannot listen again.
   func setRefusing(_ isRefusing: Bool, _ id: UInt32) -> Bool {
@@ -118,7 +118,7 @@ final class ServerCore: @unchecked Sendable {
       let descriptor = listener.socket.descriptor
       if isRefusing {
         _ = diorama_epoll_remove(epoll, descriptor)
-        // On Linux, this ends listening, but not the binding, which was made explicitly.
+        // On Linux, this stops listening, but keeps the explicit binding.
         shutdown(descriptor, Int32(SHUT_RD))
         return true
       } else {

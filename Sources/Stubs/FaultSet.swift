@@ -3,7 +3,7 @@ package import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
 
-/// The faults of an environment, and how many requests each has met.
+/// The faults of an environment, with counts of the requests that each matched and affected.
 ///
 /// ```swift
 /// var faults = FaultSet(try settings.map { settings in try FaultSet.Rule(settings, at: "faults[0]") })
@@ -13,7 +13,7 @@ package struct FaultSet: Sendable {
   /// A fault with its compiled conditions.
   package struct Rule: Sendable {
     package let settings: FaultSettings
-    /// What reports call it.
+    /// Its name in reports.
     package let label: String
     fileprivate let request: RequestPattern
     fileprivate let path: PathTemplate?
@@ -63,20 +63,20 @@ package struct FaultSet: Sendable {
     }
   }
 
-  /// What happens to one request.
+  /// The effect on one request.
   package struct Effect: Sendable {
     /// The labels of the faults.
     package var labels: [String] = []
-    /// In milliseconds; added up.
+    /// The sum of all delays, in milliseconds.
     package var delay = 0.0
-    /// The smallest of all.
+    /// The lowest bandwidth of all faults.
     package var bytesPerSecond: Int?
-    /// The fault that decides how the request is answered: the first with a kind or a status.
+    /// The fault that determines the response: the first one with a kind or a status.
     package var outcome: FaultSettings?
   }
 
   package let rules: [Rule]
-  /// How many requests have met each rule's conditions.
+  /// How many requests have matched each rule's conditions.
   package private(set) var matches: [Int]
   /// How many requests each rule has affected.
   package private(set) var uses: [Int]
@@ -87,7 +87,7 @@ package struct FaultSet: Sendable {
     uses = matches
   }
 
-  /// Continues with counts that were stored; they are ignored if they belong to other rules.
+  /// Restores stored counts. They are ignored if they belong to other rules.
   package mutating func restore(matches: [Int], uses: [Int]) {
     guard matches.count == rules.count, uses.count == rules.count else { return }
     (self.matches, self.uses) = (matches, uses)
@@ -110,12 +110,12 @@ package struct FaultSet: Sendable {
     }
   }
 
-  /// Counts a request, and tells what happens to it.
+  /// Counts a request, and returns the effect on it.
   ///
   /// - Parameters:
   ///   - request: the request.
   ///   - context: the time.
-  ///   - draw: a random number from 0 to 1, without 1, for a rule's label and a request.
+  ///   - draw: draws a random number in 0..<1 for a key.
   /// - Returns: nil if nothing happens.
   /// - Throws: ``CodedError`` if a condition exceeds its limits.
   package mutating func effect(
@@ -134,7 +134,7 @@ package struct FaultSet: Sendable {
       let key = "fault \(rule.label) \(request.method) \(request.target)"
       if let probability = settings.probability, draw(key) >= probability { continue }
       let isDecided = effect.outcome != nil
-      // Of several outcomes the first counts, and the others are not used up.
+      // The first outcome wins; the others are not counted as used.
       if settings.fault != nil || settings.status != nil {
         if isDecided { continue }
         effect.outcome = settings
@@ -150,7 +150,7 @@ package struct FaultSet: Sendable {
 }
 
 extension FaultSettings {
-  /// What it does and to which requests, such as `status 503 for GET /orders`.
+  /// What it does, and to which requests, such as `status 503 for GET /orders`.
   fileprivate var summary: String {
     var effects: [String] = []
     if let fault { effects.append(fault.rawValue) }
@@ -167,7 +167,7 @@ extension FaultSettings {
       + (upstream.map { " at \($0)" } ?? "")
   }
 
-  /// Why the members do not go together; nil if they do.
+  /// Why the members cannot be combined; nil if they can.
   fileprivate var contradiction: String? {
     if fault == nil, status == nil, delayMilliseconds == nil, delayDistribution == nil, bytesPerSecond == nil {
       return "it has no effect; give fault, status, delayMilliseconds, delayDistribution or bytesPerSecond"
@@ -177,23 +177,23 @@ extension FaultSettings {
     }
     if let path, !path.hasPrefix("/") { return "path: '\(path)' does not begin with '/'" }
     if let path, path.contains("?") {
-      return "path: it has a query, which is not part of a path; use url or queryParameters in request"
+      return "path: a path has no query; use url or queryParameters in request"
     }
     for (name, value) in headers ?? [:] where !Headers.Field(name, value).isSendable {
-      return "headers.\(name): no message can have this header"
+      return "headers.\(name): not a valid header field"
     }
-    if fault != nil, status != nil { return "give one of fault and status, not both" }
-    if afterBytes != nil, fault != .cut { return "afterBytes needs the fault cut" }
+    if fault != nil, status != nil { return "give either fault or status, not both" }
+    if afterBytes != nil, fault != .cut { return "afterBytes requires the fault cut" }
     if status == nil, headers != nil || body != nil || retryAfterSeconds != nil {
-      return "headers, body and retryAfterSeconds need a status"
+      return "headers, body and retryAfterSeconds require a status"
     }
     if fault == .refused,
       method != nil || path != nil || request != nil || nth != nil || every != nil || probability != nil || limit != nil
     {
-      return "refused applies to all requests of an upstream; remove other conditions than upstream, or use reset"
+      return "refused applies to all requests of an upstream; remove all conditions except upstream, or use reset"
     }
     if [nth != nil, every != nil, probability != nil].count(where: \.self) > 1 {
-      return "give one of nth, every and probability; use several faults for more"
+      return "give only one of nth, every and probability; to combine them, use several faults"
     }
     return nil
   }

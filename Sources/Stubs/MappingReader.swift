@@ -144,7 +144,7 @@ package enum MappingReader {
     let names = ["url", "urlPattern", "urlPath", "urlPathPattern", "urlPathTemplate"]
     let given = names.filter { members[$0] != nil }
     guard let name = given.first else { return .any }
-    if given.count > 1 { throw members.error(given[1], "'\(name)' is given, too; keep one of them") }
+    if given.count > 1 { throw members.error(given[1], "'\(name)' is also given; keep one of them") }
     let text = try members.string(name) ?? ""
     return try members.at(name) { () throws(CodedError) in
       switch name {
@@ -228,12 +228,12 @@ package enum MappingReader {
     }
     // `and` and `or` are lists of their own; other conditions cannot be combined in one object.
     if given.count > 1 {
-      throw members.error(given[1], "'\(name)' is given, too; combine them with {\"and\": [{…}, {…}]}")
+      throw members.error(given[1], "'\(name)' is also given; combine them with {\"and\": [{…}, {…}]}")
     }
-    // Tools write `false` beside every condition for texts.
+    // Tools add `false` to every string condition.
     if name != "equalTo", try members.bool("caseInsensitive") ?? false {
       throw members.error(
-        "caseInsensitive", "'\(name)' distinguishes upper and lower case; use equalTo, or matches with (?i)")
+        "caseInsensitive", "'\(name)' is always case-sensitive; use equalTo, or matches with (?i)")
     }
     let place = members.place.isEmpty ? name : "\(members.place).\(name)"
     switch name {
@@ -382,7 +382,7 @@ package enum MappingReader {
     response.reason = try members.string("statusMessage") ?? ""
     response.headers = try headers(members, "headers")
     let bodies = ["body", "jsonBody", "base64Body", "bodyFileName"].filter { members[$0] != nil }
-    if bodies.count > 1 { throw members.error(bodies[1], "'\(bodies[0])' is given, too; keep one of them") }
+    if bodies.count > 1 { throw members.error(bodies[1], "'\(bodies[0])' is also given; keep one of them") }
     var text = try members.text("body")
     if let json = members["jsonBody"] { text = String(decoding: json.withPlainNumbers.encoded(), as: UTF8.self) }
     if let text { response.body = .bytes(Array(text.utf8)) }
@@ -410,7 +410,7 @@ package enum MappingReader {
     // Mappings get the status 200 when they are stored.
     let allowed: Set = ["callback", response.status == 200 ? "status" : ""]
     if response.isCallback, let other = members.json.object?.first(where: { !allowed.contains($0.key) })?.key {
-      throw members.error(other, "a client of the admin API makes the response; remove this member or 'callback'")
+      throw members.error(other, "a client of the admin API provides the response; remove this member or 'callback'")
     }
     var transformers = try members.strings("transformers") ?? []
     transformers.removeAll { $0 == "response-template" }
@@ -444,10 +444,10 @@ package enum MappingReader {
       "events", "webSocket",
     ]
     if let other = others.first(where: { $0 != name && members[$0] != nil }) {
-      throw members.error(other, "'\(name)' is given, too; keep one of them")
+      throw members.error(other, "'\(name)' is also given; keep one of them")
     }
     // Mappings get it when they are listed.
-    guard status == 200 else { throw members.error("status", "'\(name)' has a status of its own; leave this out") }
+    guard status == 200 else { throw members.error("status", "'\(name)' sets the status; remove this member") }
   }
 
   private static func alternatives(_ name: String, _ all: [StubResponse.Fault]) -> String {

@@ -62,7 +62,7 @@ package struct RequestPattern: Sendable {
       && cookies.isEmpty && pathParameters.isEmpty && body.isEmpty && parts.isEmpty
   }
 
-  /// The fingerprint of the JSON value that the body has to equal; nil if it doesn't have to, or several values match.
+  /// The fingerprint of the JSON value that the body must equal; nil if there is none, or several values match.
   var bodyFingerprint: JSONEquality.Fingerprint? {
     for case .equalToJSON(let equality) in body {
       if let fingerprint = equality.fingerprint { return fingerprint }
@@ -345,7 +345,7 @@ package final class StubRequest {
 
   package private(set) lazy var path = String(target.prefix { $0 != "?" })
 
-  /// Whether it asks for a WebSocket.
+  /// Whether it is a WebSocket handshake.
   package private(set) lazy var isHandshake = WebSocketHandshake.isAsked(
     by: Request(method: method, target: target, headers: headers))
 

@@ -95,11 +95,11 @@ package struct StubResponse: Sendable {
   package var proxy: Proxy?
   /// Makes the response an open event stream.
   package var events: EventScript?
-  /// Accepts WebSockets. The stub answers only handshakes then.
+  /// Accepts WebSockets. The stub then answers only handshakes.
   package var webSocket: WebSocketScript?
   /// The templates; nil if the texts of the response are sent as they are.
   package var templates: StubTemplates?
-  /// Whether a client of the admin API makes the response.
+  /// Whether a client of the admin API provides the response.
   package var isCallback = false
   /// The values of `parameters` in templates.
   package var parameters: JSON = .object([JSON.Member]())
@@ -128,7 +128,7 @@ package struct Webhook: Sendable {
 extension StubResponse.DelayDistribution {
   /// A delay in milliseconds.
   ///
-  /// - Parameter fraction: draws a number from 0 to 1, without 1, uniformly distributed.
+  /// - Parameter fraction: draws a uniformly distributed number in 0..<1.
   /// - Returns: the delay.
   package func sample(_ fraction: () -> Double) -> Double {
     switch self {

@@ -7,7 +7,7 @@ import Foundation
 /// Of the stubs that match a request, the one with the lowest priority number answers; among equals, the one added last.
 /// Stubs are found by method and URL: by the whole URL, by the path, or by the first segment of the path where the rest is
 /// a pattern. Only stubs whose URL is a pattern from the start are tried for every request. Among the stubs for one URL,
-/// those that want a body equal to a JSON value are found by that value.
+/// those that require a body equal to a JSON value are looked up by that value.
 ///
 /// ```swift
 /// var store = StubStore()
@@ -50,9 +50,9 @@ package struct StubStore: Sendable {
   /// Stubs with one key.
   private struct Bucket: Sendable {
     typealias List = [(rank: Rank, id: String)]
-    /// The ids of stubs that want a body equal to a JSON value, by that value, in the order of lookup.
+    /// The ids of stubs that require a body equal to a JSON value, by that value, in lookup order.
     private var byJSON: [JSONEquality.Fingerprint: List] = [:]
-    /// The ids of the other stubs, in the order of lookup.
+    /// The ids of the other stubs, in lookup order.
     private var others: List = []
 
     var isEmpty: Bool { others.isEmpty && byJSON.isEmpty }
@@ -61,7 +61,7 @@ package struct StubStore: Sendable {
     /// The stubs that may match a request; parses its body only if that distinguishes stubs.
     func candidates(for request: StubRequest) -> [List] {
       guard !byJSON.isEmpty, let body = request.bodyValue, body.json != nil else { return [others] }
-      // A value with a repeated name has no fingerprint, and may equal any.
+      // A value with a repeated name has no fingerprint, so any stub may match.
       guard let fingerprint = body.fingerprint else { return all }
       return [others, byJSON[fingerprint] ?? []]
     }
@@ -165,7 +165,7 @@ package struct StubStore: Sendable {
 
   /// The answer to a request: the first stub that matches. Its scenario moves on.
   ///
-  /// Stubs with a WebSocket answer only handshakes, and come first for them.
+  /// Stubs with a WebSocket answer only handshakes, and are tried first for them.
   ///
   /// - Parameters:
   ///   - request: the request.
@@ -243,7 +243,7 @@ package struct StubStore: Sendable {
   ///
   /// - Parameters:
   ///   - path: the path without a query.
-  ///   - part: the part of the response that it has.
+  ///   - part: the part of the response that it must have.
   /// - Returns: the stub; nil if there is none. Its conditions may still exclude a request.
   package func conversation<Script>(
     at path: String, _ part: KeyPath<StubResponse, Script?>
@@ -256,7 +256,7 @@ package struct StubStore: Sendable {
       guard mapping.response[keyPath: part] != nil, mapping.request.method ?? "GET" == "GET" else { return false }
       switch mapping.request.url {
       case .url(let url): return url.prefix { $0 != "?" } == path
-      // A query may decide, too.
+      // A query may matter, too.
       case .urlMatches(let pattern) where pattern.text.contains("?"): return true
       default: return (try? mapping.request.matchesURL(request, context)) ?? false
       }

@@ -112,7 +112,7 @@ struct DocumentTests {
           "0 response body /name: is required and missing, #/components/schemas/User/required/0",
           "0 response body /age: is a string, not integer, #/components/schemas/User/properties/age/type",
           "1 request body: is required and missing, #/paths/~1users/post/requestBody",
-          "2 request body: is no JSON, #/paths/~1users/post/requestBody/content/application~1json",
+          "2 request body: is not JSON, #/paths/~1users/post/requestBody/content/application~1json",
         ])
   }
 

@@ -95,7 +95,7 @@ struct OpenAPIMockTests {
 
   private static let json: Headers = ["Content-Type": "application/json"]
 
-  @Test("are the first example, or made from the schema, with the server's path or without")
+  @Test("are the first example or generated from the schema, with or without the server's base path")
   func plain() throws {
     #expect(text(try answer("GET", "/v1/pets/7")) == #"200 {"id":1,"name":"Tom"}"#)
     let made = try #require(try answer("PUT", "/pets/7", Self.json, #"{"id":7,"name":"Tom"}"#))
@@ -112,7 +112,7 @@ struct OpenAPIMockTests {
     #expect(try #require(Self.mock).nearest(to: "/v1/pest/7?x=1") == "GET, PUT, DELETE /pets/{petId}")
   }
 
-  @Test("follow the preferences of a request for a status, an example and a generated body")
+  @Test("follow the request's preferences for a status, an example and a generated body")
   func preferences() throws {
     #expect(text(try answer("GET", "/pets/7", ["Prefer": "example=dog"])) == #"200 {"id":2,"name":"Rex"}"#)
     #expect(text(try answer("GET", "/pets/7", ["Prefer": #"Code = "404", example=x"#])).hasPrefix("404 "))
@@ -124,14 +124,14 @@ struct OpenAPIMockTests {
   }
 
   @Test(
-    "are refused if the document does not have what the request prefers or accepts",
+    "are refused if the document lacks what the request prefers or accepts",
     arguments: [
       (["Prefer": "code=418"], 404, "Prefer: code=418 is not in the document, which has 200, 404, 5XX"),
       (["Prefer": "code=many"], 404, "Prefer: code=many is not in the document, which has 200, 404, 5XX"),
       (["Prefer": "example=bird"], 404, "Prefer: example=bird is not in the document for 200, which has cat, dog, odd"),
-      (["Prefer": "code=500, example=x"], 404, "its response 500 has no body, and so no example 'x'"),
-      (["Prefer": "dynamic=maybe"], 400, "Prefer: dynamic is true or false, not 'maybe'"),
-      (["Accept": "text/html, image/*;q=0.5"], 406, "allows none of its types for 200: application/json"),
+      (["Prefer": "code=500, example=x"], 404, "its response 500 has no body, so it has no example 'x'"),
+      (["Prefer": "dynamic=maybe"], 400, "Prefer: dynamic must be true or false, not 'maybe'"),
+      (["Accept": "text/html, image/*;q=0.5"], 406, "matches none of the content types for 200: application/json"),
     ] as [(Headers, Int, String)])
   func refused(_ headers: Headers, _ status: Int, _ reason: String) throws {
     let answer = try #require(try answer("GET", "/pets/7", headers))
@@ -141,14 +141,14 @@ struct OpenAPIMockTests {
       text(answer).contains("application/problem+json") || answer.headers["Content-Type"] == "application/problem+json")
   }
 
-  @Test("are refused for a method that the path does not have, with those that it has")
+  @Test("are refused for a method that the path does not have, listing its methods")
   func method() throws {
     let answer = try #require(try answer("PATCH", "/pets/7"))
     #expect(answer.status == 405 && answer.headers["Allow"] == "GET, PUT, DELETE")
     #expect(answer.refusal == "shelter.yaml has no PATCH /pets/{petId}; it has GET, PUT, DELETE")
   }
 
-  @Test("have the content type that the request accepts most, JSON first")
+  @Test("have the content type that the request prefers, JSON first")
   func negotiation() throws {
     let trace = ("X-Trace", "1")
     func type(_ accept: String?) throws -> String? {
@@ -162,7 +162,7 @@ struct OpenAPIMockTests {
     #expect(try type("application/json;q=0, */*") == "text/csv")
   }
 
-  @Test("reject invalid requests with every violation and its place")
+  @Test("reject invalid requests, listing each violation with its location")
   func invalid() throws {
     let list = try #require(try answer("GET", "/pets?limit=51&kinds=cat%7Cbird"))
     #expect(list.status == 422)
@@ -181,10 +181,10 @@ struct OpenAPIMockTests {
     #expect(try answer("PUT", "/pets/7", ["Content-Type": "text/plain"], "x")?.status == 415)
     #expect(try answer("PUT", "/pets/x", Self.json, #"{"id":1,"name":"x"}"#)?.status == 422)
     #expect(
-      try answer("PUT", "/pets/7", Self.json, "{")?.violations.first?.hasPrefix("request body: is no JSON") == true)
+      try answer("PUT", "/pets/7", Self.json, "{")?.violations.first?.hasPrefix("request body: is not JSON") == true)
   }
 
-  @Test("reject invalid requests as the document says, if it does")
+  @Test("reject invalid requests with the document's own response, if it has one")
   func declared() throws {
     for body in ["", "{}"] {
       let answer = try #require(try answer("POST", "/pets", Self.json, body))
@@ -202,16 +202,16 @@ struct OpenAPIMockTests {
     #expect(try self.answer("GET", "/secret?keys=1")?.status == 401)
   }
 
-  @Test("mention an example that contradicts its schema")
+  @Test("report an example that does not match its schema")
   func oddExample() throws {
     let answer = try #require(try answer("GET", "/pets/7", ["Prefer": "example=odd"]))
     #expect(text(answer) == #"200 {"id":1}"#)
     #expect(
-      answer.doubts == ["GET /pets/{petId}, 200: the example contradicts its schema: /name is required and missing"])
+      answer.doubts == ["GET /pets/{petId}, 200: the example does not match its schema: /name is required and missing"])
   }
 
   @Test(
-    "do not hide what a stub's response contradicts",
+    "report violations in stub responses",
     arguments: [
       (200, "application/json", #"{"id":1,"name":"x"}"#, nil), (503, "text/plain", "out", nil), (404, "", "", nil),
       (200, "application/json", #"{"id":1}"#, "response body /name: is required and missing"),

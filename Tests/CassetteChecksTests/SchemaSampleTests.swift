@@ -16,7 +16,7 @@ private final class Draws {
   }
 }
 
-@Suite("Values that are made from schemas")
+@Suite("Values generated from schemas")
 struct SchemaSampleTests {
   private static let shared = ##"""
     "Node": {"type": "object", "required": ["name"], "properties": {
@@ -80,7 +80,7 @@ struct SchemaSampleTests {
     #"{"type":"string","pattern":"^\\p{Lu}\\w*\\x41\\u00e9$"}"#,
   ]
 
-  @Test("are allowed by them, with any random numbers, and are the same for the same numbers", arguments: valid)
+  @Test("are valid for any random numbers, and the same for the same numbers", arguments: valid)
   func allowed(_ schema: String) throws {
     for seed in 0..<20 {
       for isDynamic in [false, true] {
@@ -91,7 +91,7 @@ struct SchemaSampleTests {
     }
   }
 
-  @Test("are examples and defaults where there are valid ones, unless values are to vary")
+  @Test("are valid examples and defaults, unless values are dynamic")
   func examples() throws {
     let schema =
       #"{"type":"object","properties":{"a":{"type":"string","example":"x"},"b":{"type":"integer","default":3},"#
@@ -102,7 +102,7 @@ struct SchemaSampleTests {
     #expect(try sample(part).text == #"{"b":2}"#)
   }
 
-  @Test("lack what only requests have, and have given values in the outermost object")
+  @Test("leave out write-only members, and use given values in the outermost object")
   func directions() throws {
     let schema =
       #"{"type":"object","required":["pin","id"],"properties":{"pin":{"writeOnly":true,"type":"string"},"#
@@ -113,7 +113,7 @@ struct SchemaSampleTests {
     #expect(try sample(wrapped, given: ["id": "17"]).text == #"{"data":{"id":"17"}}"#)
   }
 
-  @Test("name the schema that a discriminator asks for")
+  @Test("have the schema's name in the discriminator member")
   func discriminator() throws {
     #expect(try sample(##"{"$ref":"#/components/schemas/Cat"}"##).text == #"{"kind":"Cat","lives":9}"#)
     let mapped =
@@ -122,7 +122,7 @@ struct SchemaSampleTests {
     #expect(try sample(mapped).text == #"{"kind":"tom","lives":9}"#)
   }
 
-  @Test("end where a schema contains itself")
+  @Test("are finite for a schema that contains itself")
   func recursion() throws {
     let text = try sample(##"{"$ref":"#/components/schemas/Node"}"##).text
     #expect(text.contains("children"))
@@ -130,29 +130,29 @@ struct SchemaSampleTests {
   }
 
   @Test(
-    "are refused with a reason if there are none, or too many",
+    "are refused with a reason if no value exists, or it would be too large",
     arguments: [
-      (##"{"$ref":"#/components/schemas/Endless"}"##, "refers to itself without an end"),
-      (##"{"$ref":"#/components/schemas/Circle"}"##, "refers to itself without an end"),
-      (##"{"$ref":"#/components/schemas/Boom"}"##, "refers to itself without an end"),
-      (##"{"$ref":"#/components/schemas/None"}"##, "$ref to nothing in this document: #/components/schemas/None"),
+      (##"{"$ref":"#/components/schemas/Endless"}"##, "has a circular reference"),
+      (##"{"$ref":"#/components/schemas/Circle"}"##, "has a circular reference"),
+      (##"{"$ref":"#/components/schemas/Boom"}"##, "has a circular reference"),
+      (##"{"$ref":"#/components/schemas/None"}"##, "unresolved $ref: #/components/schemas/None"),
       (#"{"type":"array","minItems":1000000000,"items":{"type":"integer"}}"#, "more than 100000 parts"),
-      (#"{"type":"array","minItems":100000,"items":{"type":"integer"},"uniqueItems":true}"#, "more different elements"),
+      (#"{"type":"array","minItems":100000,"items":{"type":"integer"},"uniqueItems":true}"#, "more unique elements"),
       (#"{"type":"string","minLength":1000000000}"#, "more than 65536 characters"),
       (#"{"type":"integer","minimum":5,"maximum":4}"#, "its minimum is above its maximum"),
       (#"{"type":"integer","exclusiveMinimum":1,"exclusiveMaximum":2}"#, "no number is between"),
-      (#"{"type":"string","pattern":"^(a)\\1$"}"#, "no text was found for its pattern"),
-      (#"{"type":"string","pattern":"^((a{1000}){1000}){1000}b$"}"#, "no text was found for its pattern"),
+      (#"{"type":"string","pattern":"^(a)\\1$"}"#, "no string was found for its pattern"),
+      (#"{"type":"string","pattern":"^((a{1000}){1000}){1000}b$"}"#, "no string was found for its pattern"),
       (#"{"type":"object","properties":{"a":false},"required":["a"]}"#, "it is false"),
-      (#"{"type":"array","minItems":3,"uniqueItems":true,"items":{"enum":[1,2]}}"#, "more different elements"),
+      (#"{"type":"array","minItems":3,"uniqueItems":true,"items":{"enum":[1,2]}}"#, "more unique elements"),
       (#"{"type":"file"}"#, "unknown type 'file'"),
     ])
   func refused(_ schema: String, _ reason: String) throws {
     let error = try #require(throws: CodedError.self) { try sample(schema) }
-    #expect(error.message.contains(reason) && error.message.hasSuffix("; give an example"), "\(error)")
+    #expect(error.message.contains(reason) && error.message.hasSuffix("; add an example"), "\(error)")
   }
 
-  @Test("have fewer optional members if they would be too large otherwise")
+  @Test("have fewer optional members if they would otherwise be too large")
   func large() throws {
     // Each of twenty schemas refers to all of them.
     let names = (0..<20).map { "N\($0)" }

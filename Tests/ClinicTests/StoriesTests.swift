@@ -77,7 +77,7 @@ struct StoriesTests {
   }
 
   @Test(
-    "gets an error after three attempts if the network stays away",
+    "gets an error after three attempts if the network stays down",
     .environment(.mock, upstreams: ["clinic": "https://clinic.example"], clock: .scaled(by: 1_000)))
   func offline() async throws {
     let environment = try TestEnvironment.current

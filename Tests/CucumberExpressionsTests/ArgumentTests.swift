@@ -72,7 +72,7 @@ struct ArgumentTests {
         == #"'{"patient":"Anna"}' is not a valid Booking: 'minutes' is missing"#)
   }
 
-  @Test("is optional if its group can be left out")
+  @Test("is optional if its group is optional")
   func isOptional() throws {
     let expression = #"/booked(?: for (\d+) minutes)?/"#
     #expect(try argument("booked", expression).decoded(as: Int?.self) == nil)

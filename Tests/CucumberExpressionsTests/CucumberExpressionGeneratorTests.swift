@@ -63,7 +63,7 @@ struct CucumberExpressionGeneratorTests {
     try expect("leg LHR-CDG", "leg {leg}", ["leg"])
   }
 
-  @Test("have all combinations of the types that match, preferential ones first")
+  @Test("have all combinations of matching types, preferential ones first")
   mutating func combine() throws {
     try define("date", "x")
     try define("currency", "x", isPreferential: true)

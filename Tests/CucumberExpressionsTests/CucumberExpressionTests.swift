@@ -23,7 +23,7 @@ struct CucumberExpressionTests {
     #expect(try CucumberExpression("I have {int} cuke(s)", registry).match(text) == nil)
   }
 
-  @Test("takes digits of all scripts")
+  @Test("accepts digits of all scripts")
   func takesDigits() throws {
     let expression = try CucumberExpression("{int} {float} {biginteger}", registry)
     let arguments = try #require(try expression.match("٣٤ -٣.٤ ٣"))
@@ -42,7 +42,7 @@ struct CucumberExpressionTests {
         + "'128' is not a valid Int8; expected an integer from -128 to 127")
   }
 
-  @Test("names the parameter type that it lacks")
+  @Test("names an undefined parameter type")
   func namesUndefinedType() throws {
     let error = #expect(throws: ExpressionError.self) { try CucumberExpression("a {color} ball", registry) }
     #expect(error?.undefinedParameterType == "color")
@@ -58,7 +58,7 @@ struct CucumberExpressionTests {
   }
 
   @Test(
-    "parses long texts without deep recursion, and in time that grows with their length", .timeLimit(.minutes(1)),
+    "parses long texts without deep recursion, in linear time", .timeLimit(.minutes(1)),
     arguments: ["(", "}", "a/", "{int}", "(a)", "\\(", " "])
   func parsesLong(_ part: String) {
     let text = String(repeating: part, count: 100_000)
@@ -110,7 +110,7 @@ struct ParameterTypeTests {
     #expect(values[2] as? Coordinate == Coordinate(x: 40, y: 50, z: 60))
   }
 
-  @Test("gives nil for groups that take no part in the match")
+  @Test("returns nil for groups that did not participate in the match")
   mutating func givesNil() throws {
     try registry.define(ParameterType("textAndOrNumber", capturing: "([A-Z]+)?(?: )?([0-9]+)?") { $0 })
     #expect(try values("{textAndOrNumber}", "TLA").first as? [String?] == ["TLA", nil])

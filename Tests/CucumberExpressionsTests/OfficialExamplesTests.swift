@@ -7,7 +7,7 @@ import Testing
 struct OfficialExamplesTests {
   private let registry = ParameterTypeRegistry()
 
-  @Test("are there in full")
+  @Test("are complete")
   func isComplete() throws {
     let counts = try ["matching", "parser", "tokenizer", "transformation"].map { kind in
       try OfficialExample.files("CucumberExpressions/cucumber-expression/\(kind)").count

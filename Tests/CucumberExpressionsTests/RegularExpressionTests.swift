@@ -27,7 +27,7 @@ struct RegularExpressionTests {
     #expect(try values(purchase, "a pre buyer fee model purchase") == ["pre buyer fee model ", nil])
   }
 
-  @Test("takes the value of the only group in a group")
+  @Test("uses the value of a group's only nested group")
   func takesNested() throws {
     #expect(try values("^a user( named \"([^\"]*)\")?$", "a user") == [nil])
     #expect(try values("^a user( named \"([^\"]*)\")?$", "a user named \"Charlie\"") == ["Charlie"])
@@ -40,7 +40,7 @@ struct RegularExpressionTests {
     #expect(try values("^a$", "a\n") == nil)
   }
 
-  @Test("reports a group of several groups")
+  @Test("reports a group that contains several groups")
   func reportsGroups() throws {
     let expression = #"^from ((\d+),\s*(\d+))$"#
     let argument = try #require(try RegularExpression(expression, registry).match("from 10,20")?.first)
@@ -53,7 +53,7 @@ struct RegularExpressionTests {
         """#)
   }
 
-  @Test("takes the preferential of several parameter types")
+  @Test("prefers the preferential one of several parameter types")
   mutating func prefers() throws {
     try registry.define(ParameterType("name", #"[A-Z]+\w+"#) { $0 })
     try registry.define(ParameterType("person", #"[A-Z]+\w+"#, preferForRegexpMatch: true) { $0.uppercased() })
@@ -110,7 +110,7 @@ struct RegularExpressionTests {
   }
 
   @Test(
-    "is rejected if it is not valid, or if its groups cannot be told",
+    "is rejected if it is not valid, or its groups cannot be determined",
     arguments: [
       "a)(b", "(", "a{", #"\Q(a)\E"#, String(repeating: "(", count: 70) + String(repeating: ")", count: 70),
     ])

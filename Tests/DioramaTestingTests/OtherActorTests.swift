@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What a test says as the other side of an app. The suite also runs with environments in a daemon.
-@Suite("A test as the other side of its app", .environment(.mock, upstreams: ["api": "https://api.example.com"]))
+@Suite("A test as the server side of its app", .environment(.mock, upstreams: ["api": "https://api.example.com"]))
 struct OtherActorTests {
   struct Visit: Codable, Equatable {
     var id: Int?
@@ -42,7 +42,7 @@ struct OtherActorTests {
     }
   }
 
-  @Test("sends events, before an app has connected and after that")
+  @Test("sends events before and after an app has connected")
   func events() async throws {
     let environment = try TestEnvironment.current
     try await environment.stub(.get("/visits/events")) { .events(.text("hello"), .retry(after: .seconds(2))) }
@@ -103,7 +103,7 @@ struct OtherActorTests {
     #expect(try await chat.openConnections == 0)
   }
 
-  @Test("learns of the changes of a collection, by the app and by itself")
+  @Test("observes changes to a collection, by the app and by the test")
   func changes() async throws {
     let environment = try TestEnvironment.current
     let visits = try await environment.collection("visits", at: "/visits/{id}", items: [Visit(id: 7, room: "3")])
@@ -128,7 +128,7 @@ struct OtherActorTests {
     #expect(seen == ["created 8 - 4", "patched 7 3 5", "removed 8 4 -", "replaced 7 5 6"])
   }
 
-  @Test("gets a clear error if nothing comes in time, or nothing can")
+  @Test("gets a clear error if nothing arrives in time, or nothing can arrive")
   func late() async throws {
     let environment = try TestEnvironment.current
     try await environment.stub(.get("/chat")) { .webSocket() }
@@ -136,7 +136,7 @@ struct OtherActorTests {
     let visits = try await environment.collection("visits", of: Visit.self, at: "/visits/{id}")
     let cases: [(String, DioramaTestingError.Kind, () async throws -> Void)] = [
       (
-        "no app is connected to /chat; 0 connected so far; launch the app before, or wait longer", .timedOut,
+        "no app is connected to /chat; 0 connected so far; launch the app first, or wait longer", .timedOut,
         { try await chat.send("hello", timeout: .zero) }
       ),
       (
@@ -145,16 +145,16 @@ struct OtherActorTests {
         { _ = try await chat.received(timeout: .zero) }
       ),
       (
-        "no change of the collection 'visits' within 0.0 seconds", .timedOut,
+        "no change to the collection 'visits' within 0.0 seconds", .timedOut,
         { _ = try await visits.changes(timeout: .zero).first { _ in true } }
       ),
       (
-        "path: no stub of GET /chat has the response .events(), in a mapping {\"events\": []}; add one", .usage,
+        "path: no stub for GET /chat has the response .events() (in a mapping: {\"events\": []}); add one", .usage,
         { try await environment.send(.text("x"), to: "/chat") }
       ),
       (
-        "path: no stub of GET /chats has the response .webSocket(), in a mapping {\"webSocket\": {}}; add one; there are: "
-          + "GET /chat", .usage, { _ = try await environment.socket("/chats").messages }
+        "path: no stub for GET /chats has the response .webSocket() (in a mapping: {\"webSocket\": {}}); add one; "
+          + "stubs that do: GET /chat", .usage, { _ = try await environment.socket("/chats").messages }
       ),
       (
         "close.code: 1006 is reserved (RFC 6455, 7.4); use 1000, or one from 3000 to 4999", .usage,

@@ -50,7 +50,7 @@ struct StubbingTests {
     #expect(seen == ["500  ", "200 one ", "200 two yes", "200 two yes"])
   }
 
-  @Test("answer by a closure that sees the request, also several at the same time")
+  @Test("answer with a closure that receives the request, also concurrently")
   func closure() async throws {
     let environment = try TestEnvironment.current
     let both = Monitor(0)
@@ -81,7 +81,7 @@ struct StubbingTests {
     }
   }
 
-  @Test("are needed to verify requests, because others are not kept")
+  @Test("are required to verify requests, because requests are not kept without them")
   func unlogged() async throws {
     let environment = try await TestEnvironment.provision(
       mode: .proxy, upstreams: ["api": "https://api.example.com"], policies: .init(allowNoRequests: true))
@@ -91,7 +91,7 @@ struct StubbingTests {
     await environment.end()
   }
 
-  @Test("share the network with faults, which a test can change")
+  @Test("work together with faults, which a test can change")
   func faults() async throws {
     let environment = try TestEnvironment.current
     try await environment.stub(.get("/profile")) { .text("Ann") }

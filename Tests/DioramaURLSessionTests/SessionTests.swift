@@ -39,7 +39,7 @@ struct SessionTests {
     try await #require(throws: URLError.self) { try await session.answer(request) }
   }
 
-  @Test("gets stubs and collections by the real URLs, which answers keep", arguments: Hosting.allCases)
+  @Test("gets stubs and collections at the real URLs, which responses keep", arguments: Hosting.allCases)
   func stubs(_ hosting: Hosting) async throws {
     try await mocked(hosting) { environment, session in
       let given = [Prescription(id: 7, dose: 1)]
@@ -69,7 +69,7 @@ struct SessionTests {
     }
   }
 
-  @Test("gets the same refusal as over a socket for a host that is not declared", arguments: Hosting.allCases)
+  @Test("is refused for an undeclared host, as over a socket", arguments: Hosting.allCases)
   func undeclared(_ hosting: Hosting) async throws {
     let environment = try await TestEnvironment.provision(
       case: hosting.rawValue, mode: .mock, upstreams: ["api": "https://api.example.com"], host: try await hosting.host)
@@ -113,7 +113,7 @@ struct SessionTests {
     }
   }
 
-  @Test("sends the configuration's header fields, and cookies that answers have set", arguments: Hosting.allCases)
+  @Test("sends the configuration's header fields, and cookies set by responses", arguments: Hosting.allCases)
   func fields(_ hosting: Hosting) async throws {
     try await mocked(hosting) { environment, _ in
       let configuration = URLSessionConfiguration.diorama(environment)
@@ -134,7 +134,7 @@ struct SessionTests {
     }
   }
 
-  @Test("follows redirections, or leaves that to its delegate", arguments: Hosting.allCases)
+  @Test("follows redirections, or asks its delegate", arguments: Hosting.allCases)
   func redirections(_ hosting: Hosting) async throws {
     try await mocked(hosting) { environment, session in
       try await environment.stub(.post("/old")) { .status(302).header("Location", "/new?x=1") }
@@ -164,7 +164,7 @@ struct SessionTests {
     }
   }
 
-  @Test("sees broken connections as errors", arguments: Hosting.allCases)
+  @Test("reports broken connections as errors", arguments: Hosting.allCases)
   func faults(_ hosting: Hosting) async throws {
     try await mocked(hosting) { environment, session in
       try await environment.stub(.get("/reset")) { .fault(.connectionReset) }
@@ -178,7 +178,7 @@ struct SessionTests {
     }
   }
 
-  @Test("ends a request that is cancelled, or takes too long", arguments: Hosting.allCases)
+  @Test("ends a request that is cancelled or times out", arguments: Hosting.allCases)
   func cancelled(_ hosting: Hosting) async throws {
     try await mocked(hosting, clock: .manual(at: "2018-10-08T09:00:00Z")) { environment, session in
       // The test never moves the clock.
@@ -204,7 +204,7 @@ struct SessionTests {
     }
   }
 
-  @Test("of two environments at the same time do not mix", arguments: Hosting.allCases)
+  @Test("is independent of sessions of another environment", arguments: Hosting.allCases)
   func isolation(_ hosting: Hosting) async throws {
     let host = try await hosting.host
     let names = ["one", "two"]
@@ -229,7 +229,7 @@ struct SessionTests {
     }
   }
 
-  @Test("records and replays what sockets replay and record", arguments: Hosting.allCases)
+  @Test("replays recordings made over sockets, and vice versa", arguments: Hosting.allCases)
   func cassettes(_ hosting: Hosting) async throws {
     let large = String(repeating: "0123456789", count: 1 << 20)
     let backend = try Backend { request in
@@ -278,7 +278,7 @@ struct SessionTests {
     #expect(try await run(.replay) == recorded)
   }
 
-  @Test("delivers a stream in pieces, as they come", arguments: Hosting.allCases)
+  @Test("delivers a stream piece by piece, as it arrives", arguments: Hosting.allCases)
   func streams(_ hosting: Hosting) async throws {
     let pipe = BytePipe()
     let backend = try Backend { _ in
@@ -312,7 +312,7 @@ struct SessionTests {
     await backend.stop()
   }
 
-  @Test("gives a completion handler the whole of a stream", arguments: Hosting.allCases)
+  @Test("passes the whole stream to a completion handler", arguments: Hosting.allCases)
   func wholeStream(_ hosting: Hosting) async throws {
     let backend = try Backend { _ in
       let pipe = BytePipe(keepsChunks: true)
@@ -345,7 +345,7 @@ struct SessionTests {
   }
 
   #if canImport(FoundationNetworking)
-    @Test("refuses what Foundation cannot serve on Linux, and does not reach the network instead")
+    @Test("refuses tasks that Foundation does not support on Linux, without reaching the network")
     func unserved() async throws {
       try await mocked(.embedded) { environment, session in
         try await environment.stub(.get("/file")) { .text("x") }

@@ -8,7 +8,7 @@ struct GherkinFormatterTests {
     try GherkinFormatter().format(text, uri: uri)
   }
 
-  @Test("keep the syntax tree of Cucumber's test data, and stay the same from then on", arguments: GherkinFixture.good)
+  @Test("keep the syntax tree of Cucumber's test data, and are then stable", arguments: GherkinFixture.good)
   func testData(_ fixture: GherkinFixture) throws {
     let text = try fixture.text()
     let formatted = try format(text, uri: fixture.uri)
@@ -138,7 +138,7 @@ struct GherkinFormatterTests {
     #expect(try format("Feature: a\r\n\r\nScenario: b\r\n") == "Feature: a\r\n\r\n  Scenario: b\r\n")
   }
 
-  @Test("have aligned tables in Markdown, and nothing else changed")
+  @Test("have aligned tables in Markdown, and are otherwise unchanged")
   func markdown() throws {
     let text = """
       # Feature:  a

@@ -25,7 +25,7 @@ struct FaultSetTests {
     return affected
   }
 
-  @Test("affect all requests, or those with the numbers, the interval, the probability and the limit given")
+  @Test("affect all requests, or those selected by number, interval, probability and limit")
   func which() throws {
     #expect(try affected(by: "reset") == Array(1...10))
     #expect(try affected(by: "reset,nth=2,nth=5") == [2, 5])
@@ -41,7 +41,7 @@ struct FaultSetTests {
     #expect(try affected(by: #"{"fault": "reset", "request": {"headers": {"X": {"equalTo": "1"}}}}"#) == [])
   }
 
-  @Test("add delays up, keep the lowest bandwidth, and let the first outcome count")
+  @Test("add up delays, apply the lowest bandwidth, and apply the first outcome")
   func combined() throws {
     var set = try faults(
       "delayMilliseconds=100", "status=503,nth=1", "timeout", "bytesPerSecond=900", "bytesPerSecond=70",
@@ -59,7 +59,7 @@ struct FaultSetTests {
     #expect(try restored.effect(on: request(), context) { _ in 0 } != nil)
   }
 
-  @Test("draw by rule, method and target, so that requests to other targets change nothing")
+  @Test("draw by rule, method and target, so that requests to other targets have no influence")
   func draws() throws {
     var set = try faults("reset,probability=0.5,name=flaky")
     var keys: [String] = []
@@ -73,22 +73,22 @@ struct FaultSetTests {
   }
 
   @Test(
-    "are refused with the place, the reason and the nearest name",
+    "are refused with the location, the reason and the nearest name",
     arguments: [
       ("resett", "faults[0].fault: 'resett' is not valid; did you mean 'reset'? Choose from"),
       ("reset,paht=/a", "faults[0].paht: unknown member; did you mean 'path'?"),
       ("status=99", "faults[0].status: 99 is not between 200 and 599"),
       ("status=abc", "faults[0].status: expected a 64-bit integer, not a string"),
       ("nth=1", "faults[0]: it has no effect; give fault,"),
-      ("reset,status=500", "faults[0]: give one of fault and status, not both"),
-      ("reset,afterBytes=3", "faults[0]: afterBytes needs the fault cut"),
-      ("cut,retryAfterSeconds=3", "faults[0]: headers, body and retryAfterSeconds need a status"),
-      ("refused,path=/a", "faults[0]: refused applies to all requests of an upstream; remove other conditions"),
+      ("reset,status=500", "faults[0]: give either fault or status, not both"),
+      ("reset,afterBytes=3", "faults[0]: afterBytes requires the fault cut"),
+      ("cut,retryAfterSeconds=3", "faults[0]: headers, body and retryAfterSeconds require a status"),
+      ("refused,path=/a", "faults[0]: refused applies to all requests of an upstream; remove all conditions except"),
       ("reset,method=get", "faults[0]: method: methods are case-sensitive; write 'GET'"),
       ("reset,path=orders", "faults[0]: path: 'orders' does not begin with '/'"),
-      ("reset,path=/orders?x=1", "faults[0]: path: it has a query"),
-      (#"{"status": 503, "headers": {"X y": "1"}}"#, "faults[0]: headers.X y: no message can have this header"),
-      ("cut,nth=3,every=2", "faults[0]: give one of nth, every and probability"),
+      ("reset,path=/orders?x=1", "faults[0]: path: a path has no query"),
+      (#"{"status": 503, "headers": {"X y": "1"}}"#, "faults[0]: headers.X y: not a valid header field"),
+      ("cut,nth=3,every=2", "faults[0]: give only one of nth, every and probability"),
       ("reset,path=/a{b", "faults[0].path: 'a{b' in the path template"),
       (#"{"fault": "reset", "request": {"urlPth": "/"}}"#, "faults[0].request.urlPth: unknown member; did you mean"),
       (#"{"delayDistribution": {"type": "x"}}"#, "faults[0].delayDistribution.type: 'x' is not valid; choose"),

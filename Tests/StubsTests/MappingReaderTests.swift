@@ -14,7 +14,7 @@ struct MappingReaderTests {
         "request.urlPath: '/a?b=1' has a query, so it never matches; use 'url', or 'queryParameters'"
       ),
       (#"{"request": {"url": 7}}"#, "request.url: expected a string, found 7"),
-      (#"{"request": {"url": "/a", "urlPath": "/a"}}"#, "request.urlPath: 'url' is given, too; keep one of them"),
+      (#"{"request": {"url": "/a", "urlPath": "/a"}}"#, "request.urlPath: 'url' is also given; keep one of them"),
       (#"{"request": {"headers": {"X": "1"}}}"#, #"request.headers.X: expected an object, found 1"#),
       (
         #"{"request": {"headers": {"X": {"equlTo": "1"}}}}"#,
@@ -22,7 +22,7 @@ struct MappingReaderTests {
       ),
       (
         #"{"request": {"headers": {"X": {"equalTo": "1", "contains": "2"}}}}"#,
-        #"request.headers.X.contains: 'equalTo' is given, too; combine them with {"and": [{…}, {…}]}"#
+        #"request.headers.X.contains: 'equalTo' is also given; combine them with {"and": [{…}, {…}]}"#
       ),
       (
         #"{"request": {"bodyPatterns": [{"contains": "1", "caseInsensitive": true}]}}"#,
@@ -41,7 +41,7 @@ struct MappingReaderTests {
         #"{"response": {"status": 102}}"#,
         "response.status: 102 is not a status of a final response; use one from 200 to 999"
       ),
-      (#"{"response": {"body": "a", "jsonBody": {}}}"#, "response.jsonBody: 'body' is given, too; keep one of them"),
+      (#"{"response": {"body": "a", "jsonBody": {}}}"#, "response.jsonBody: 'body' is also given; keep one of them"),
       (
         #"{"response": {"fault": "EMPTY_RESPONS"}}"#,
         "response.fault: 'EMPTY_RESPONS' is not a fault; did you mean EMPTY_RESPONSE?"
@@ -78,7 +78,7 @@ struct MappingReaderTests {
     #expect(error?.message.hasPrefix("response.body: line 1, column 1: ") == true, "\(error?.message ?? "")")
   }
 
-  @Test("accept caseInsensitive: false beside any condition")
+  @Test("accept caseInsensitive: false with any condition")
   func caseSensitive() throws {
     let mapping = try mapping(#"{"request": {"bodyPatterns": [{"contains": "a", "caseInsensitive": false}]}}"#)
     #expect(mapping.request.body.count == 1)

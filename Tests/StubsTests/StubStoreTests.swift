@@ -60,7 +60,7 @@ struct StubStoreTests {
     }
   }
 
-  @Test("finds stubs for one URL by the JSON of the body, however it is written")
+  @Test("finds stubs for one URL by the body's JSON, regardless of its formatting")
   func bodies() throws {
     func pattern(_ json: String, _ more: String = "") -> String {
       #"{"url": "/a", "bodyPatterns": [{"equalToJson": \#(json)\#(more)}]}"#

@@ -2,17 +2,17 @@ import Basics
 import Cassettes
 import HTTPMessages
 
-/// Makes the answer of one operation of an OpenAPI document.
+/// Makes the response of one operation of an OpenAPI document.
 struct AnswerMaker {
   typealias Node = OpenAPIDocument.Node
 
-  /// Why the document has no such answer.
+  /// Why the document has no such response.
   struct Refusal: Error {
     var status: Int
     var detail: String
   }
 
-  /// How often a body is made until the schema allows it.
+  /// How many times to try to generate a body that the schema allows.
   private static let tries = 5
   /// Fields that the server sets, or that would change how the body is read.
   private static let ownFields = [
@@ -29,12 +29,13 @@ struct AnswerMaker {
 
   private var accepted: AcceptedTypes { AcceptedTypes(request.headers) }
 
-  /// The answer that the request prefers, otherwise that of the lowest status of 2xx.
+  /// The response that the request prefers; by default the one with the lowest 2xx status.
   func answer() throws(Refusal) -> OpenAPIMock.Answer {
     let preferences = RequestPreferences(request.headers)
     guard ["true", "false", nil].contains(preferences.dynamic) else {
       throw Refusal(
-        status: 400, detail: "Prefer: dynamic is true or false, not '\((preferences.dynamic ?? "").shortened(40))'")
+        status: 400,
+        detail: "Prefer: dynamic must be true or false, not '\((preferences.dynamic ?? "").shortened(40))'")
     }
     let responses = operation.node["responses"]
     let names = (responses?.members ?? []).map(\.name).filter { !$0.hasPrefix("x-") }
@@ -57,7 +58,7 @@ struct AnswerMaker {
     return try answer(status, response, preferences)
   }
 
-  /// The answer that the document has for invalid requests; nil if it does not say what the body is.
+  /// The document's response to invalid requests; nil if the document does not describe its body.
   func errorAnswer(_ status: Int, _ response: Node) throws(Refusal) -> OpenAPIMock.Answer? {
     var ignored: [OpenAPIDocument.Unsupported] = []
     guard let node = document.resolved(response, &ignored), node["content"]?.members.isEmpty == false else {
@@ -72,14 +73,14 @@ struct AnswerMaker {
     var ignored: [OpenAPIDocument.Unsupported] = []
     guard let response = document.resolved(response, &ignored) else {
       throw Refusal(
-        status: 500, detail: "its response \(status) is a $ref to nothing in this document; fix the document")
+        status: 500, detail: "its response \(status) is an unresolved $ref; fix the document")
     }
     var answer = OpenAPIMock.Answer(status: status, headers: headers(response), body: [], label: label)
     let content = response["content"]?.members ?? []
     guard !content.isEmpty, ![204, 205, 304].contains(status) else {
       guard let example = preferences.example else { return answer }
       throw Refusal(
-        status: 404, detail: "its response \(status) has no body, and so no example '\(example.shortened(40))'")
+        status: 404, detail: "its response \(status) has no body, so it has no example '\(example.shortened(40))'")
     }
     let accepted = accepted
     let candidates = content.enumerated()
@@ -92,7 +93,7 @@ struct AnswerMaker {
     guard !candidates.isEmpty else {
       throw Refusal(
         status: 406,
-        detail: "Accept: \(accepted.text.shortened()) allows none of its types for \(status): "
+        detail: "Accept: \(accepted.text.shortened()) matches none of the content types for \(status): "
           + content.map(\.name).joined(separator: ", "))
     }
     var first: Refusal?
@@ -104,7 +105,7 @@ struct AnswerMaker {
         let body = try body(media, isJSON: isJSON, status, preferences)
         guard let bytes = Self.bytes(body.value, isJSON: isJSON) else {
           throw Refusal(
-            status: 500, detail: "a body of \(type) cannot be made from a schema; give an example in the document")
+            status: 500, detail: "a \(type) body cannot be generated from a schema; add an example to the document")
         }
         answer.body = bytes
         answer.headers.append("Content-Type", type)
@@ -116,13 +117,13 @@ struct AnswerMaker {
     throw first ?? Refusal(status: 500, detail: "its response \(status) has no body")
   }
 
-  /// JSON comes first if the client does not care.
+  /// JSON comes first if the client has no preference.
   private static func rank(_ type: String) -> Int {
     let essence = MediaType(type).essence
     return essence == "application/json" || essence == "*/*" ? 0 : essence.hasSuffix("json") ? 1 : 2
   }
 
-  /// A value as the bytes of a body; nil if it has no form in the type.
+  /// A value as the bytes of a body; nil if the content type cannot represent it.
   private static func bytes(_ value: JSON, isJSON: Bool) -> [UInt8]? {
     if isJSON { return value.encoded() }
     switch value {
@@ -163,16 +164,16 @@ struct AnswerMaker {
       guard isJSON else { return (chosen.value, chosen.name, []) }
       var findings = findings(chosen.value, schema)
       if !findings.isEmpty, let text = chosen.value.string, let value = try? JSON.parse(Array(text.utf8)) {
-        // The example is JSON in a text.
+        // The example is a string that contains JSON.
         findings = self.findings(value, schema)
-        return (value, chosen.name, findings.map { "the example contradicts its schema: \($0)" })
+        return (value, chosen.name, findings.map { "the example does not match its schema: \($0)" })
       }
-      return (chosen.value, chosen.name, findings.map { "the example contradicts its schema: \($0)" })
+      return (chosen.value, chosen.name, findings.map { "the example does not match its schema: \($0)" })
     }
     return try made(schema, isDynamic: isDynamic)
   }
 
-  /// A value for a schema, made several times if the schema does not allow it.
+  /// Generates a value for a schema. Retries if the schema does not allow the value.
   private func made(_ schema: Node, isDynamic: Bool) throws(Refusal) -> Body {
     var sample = SchemaSample(document, given: given, isDynamic: isDynamic, random: random)
     var doubts: [String] = []
@@ -181,13 +182,13 @@ struct AnswerMaker {
       do { value = try sample.value(of: schema) } catch {
         throw Refusal(status: 500, detail: error.message)
       }
-      doubts = findings(value, schema).map { "what was made from the schema contradicts it: \($0); give an example" }
+      doubts = findings(value, schema).map { "the value generated from the schema violates it: \($0); add an example" }
       if doubts.isEmpty { break }
     }
     return (value, nil, doubts)
   }
 
-  /// What a value contradicts in a schema, at most three lines.
+  /// How a value violates a schema, at most three lines.
   private func findings(_ value: JSON, _ schema: Node) -> [String] {
     var check = SchemaCheck(document, .response)
     return check.check(value, against: schema).filter { !$0.isUnknown }.prefix(3).map {
@@ -195,8 +196,8 @@ struct AnswerMaker {
     }
   }
 
-  /// The values of the path by the names of members: those of the parameters, and `id` for the last one if it is the id
-  /// of what the path names, as in `/pets/{petId}`.
+  /// The values of path parameters, by member name. If the path ends with an id, as in `/pets/{petId}`, `id` has that
+  /// value, too.
   private var given: [String: String] {
     var values = operation.pathValues
     let last = operation.template.split(separator: "/").last ?? ""
@@ -232,7 +233,7 @@ struct AnswerMaker {
     }
   }
 
-  /// A text that can be sent in a header field: printable ASCII, at most 500 characters.
+  /// The text in a form that a header field can contain: printable ASCII, at most 500 characters.
   static func fieldText(_ text: String) -> String {
     String(text.unicodeScalars.prefix(500).map { 0x20...0x7E ~= $0.value ? Character($0) : "?" })
   }

@@ -27,7 +27,7 @@ package struct MessageFinding: Sendable, Equatable {
   /// The number of further places with the same finding, such as other elements of an array.
   package var more = 0
 
-  /// Whether the document merely does not mention it. Otherwise the message contradicts the document.
+  /// Whether the document does not mention the part. Otherwise, the message contradicts the document.
   package var isUnknown: Bool { kind != .contradiction }
 
   /// The part and the place in it.
@@ -62,7 +62,7 @@ struct MessageCheck {
   ///   - operation: what the request asks for.
   ///   - query: the query, without `?`.
   ///   - headers: the header fields.
-  ///   - body: the body without codings; nil if it is not known.
+  ///   - body: the decoded body; nil if it is not known.
   mutating func checkRequest(
     _ operation: OperationFinder.Operation, query: Substring?, headers: Headers, body: [UInt8]?
   ) {
@@ -159,7 +159,7 @@ struct MessageCheck {
   ///   - operation: what was asked for.
   ///   - answer: the response.
   ///   - isForHead: whether the request's method is `HEAD`, so that there is no body.
-  ///   - needsBody: whether it is a finding if there is no JSON although the document has it.
+  ///   - needsBody: whether to report a missing body if the document has a JSON body.
   mutating func checkResponse(
     _ operation: OperationFinder.Operation, _ answer: Answer, isForHead: Bool, needsBody: Bool = false
   ) {
@@ -217,7 +217,7 @@ struct MessageCheck {
       let typed = TextValue.form(value, document.resolved(schema, &unsupported) ?? schema, document)
       report(part, check.check(typed, against: schema), isBody: true)
       unsupported += check.unsupported
-    case .bytes where essence.hasSuffix("json"): add(part, "", media.pointer, "is no JSON")
+    case .bytes where essence.hasSuffix("json"): add(part, "", media.pointer, "is not JSON")
     case .none, .bytes, .page, .tree:
       guard !["application/octet-stream", "text/plain", "text/html"].contains(essence),
         essence.hasSuffix("xml")

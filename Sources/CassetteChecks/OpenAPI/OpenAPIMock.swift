@@ -2,10 +2,10 @@ package import Basics
 import Cassettes
 package import HTTPMessages
 
-/// Answers requests as an OpenAPI document describes the API, and checks messages of others against it.
+/// Answers requests from an OpenAPI document, and checks other requests and responses against it.
 ///
-/// A body is an example of the document, or made from the schema. It depends only on the document, the request and the
-/// random numbers, so the same request always gets the same answer.
+/// A body is an example from the document, or generated from the schema. It depends only on the document, the request
+/// and the random numbers, so the same request always gets the same response.
 ///
 /// ```swift
 /// let mock = try OpenAPIMock(bytes, name: "petstore.yaml")
@@ -21,11 +21,11 @@ package struct OpenAPIMock: Sendable {
     package var body: [UInt8]
     /// The operation, and the example if there is one: `GET /pets/{id}, example cat`.
     package var label: String
-    /// What in the request contradicts the document, one line each. If there is anything, the answer rejects the request.
+    /// How the request violates the document, one line each. If there are any, the answer rejects the request.
     package var violations: [String] = []
     /// Why there is no answer: the request asks for something that the document does not have. Nil if there is one.
     package var refusal: String?
-    /// What in the document contradicts itself, one line each, such as an example that its schema does not allow.
+    /// Contradictions within the document, one line each, such as an example that does not match its schema.
     package var doubts: [String] = []
   }
 
@@ -48,7 +48,7 @@ package struct OpenAPIMock: Sendable {
     }
   }
 
-  /// The methods and path of the document that are nearest to a path: `GET, POST /pets/{id}`.
+  /// The document's path that is nearest to a path, with its methods: `GET, POST /pets/{id}`.
   package func nearest(to target: String) -> String {
     guard let path = finder.nearest(to: Self.path(target)) else { return "" }
     let node = document.root["paths"]?[path]
@@ -61,9 +61,9 @@ package struct OpenAPIMock: Sendable {
 
   // MARK: Checks
 
-  /// What a request contradicts in the document, one line each. Nothing if the document does not have its path or method.
+  /// How a request violates the document, one line each. Empty if the document does not have its path or method.
   ///
-  /// - Parameter request: the request; only a body in memory is checked, decoded by its content coding.
+  /// - Parameter request: the request; only a body in memory is checked, after decoding its content coding.
   /// - Returns: the lines.
   package func violations(of request: Request) -> [String] {
     guard case .operation(let operation) = finder.match(request.method, path: Self.path(request.target)) else {
@@ -80,10 +80,10 @@ package struct OpenAPIMock: Sendable {
     return check.findings.filter { $0.kind == .contradiction || $0.kind == .contentType }
   }
 
-  /// What a response of a stub contradicts in the document, one line each. Nothing if the document does not have the
-  /// path or method.
+  /// How a stub's response violates the document, one line each. Empty if the document does not have the path or
+  /// method.
   ///
-  /// A status of 4xx or 5xx that the document does not have is no contradiction: proxies send such, too.
+  /// A 4xx or 5xx status that the document does not have is not a violation: proxies send them, too.
   ///
   /// - Parameters:
   ///   - response: the response; only a body in memory is checked.
@@ -112,7 +112,7 @@ package struct OpenAPIMock: Sendable {
   /// The answer to a request.
   ///
   /// - Parameters:
-  ///   - request: the request, with its body in memory, decoded by its content coding.
+  ///   - request: the request, with its decoded body in memory.
   ///   - random: draws an integer.
   /// - Returns: the answer; nil if the document does not have the path.
   package func answer(to request: Request, random: @escaping (ClosedRange<Int>) -> Int) -> Answer? {
@@ -135,7 +135,8 @@ package struct OpenAPIMock: Sendable {
           maker, [401],
           [
             MessageFinding(
-              part: "security", place: nil, rule: operation.node.pointer, text: "no credentials for any of its schemes",
+              part: "security", place: nil, rule: operation.node.pointer,
+              text: "has no credentials for any of the operation's schemes",
               kind: .contradiction)
           ], headers: challenge)
       }
@@ -150,7 +151,8 @@ package struct OpenAPIMock: Sendable {
     }
   }
 
-  /// The answer to a request that contradicts the document: the document's own, or a problem that lists what is wrong.
+  /// The response to a request that violates the document: the document's own, or a problem document that lists the
+  /// violations.
   private func rejection(
     _ maker: AnswerMaker, _ statuses: [Int], _ findings: [MessageFinding], headers: Headers = [:]
   ) throws(AnswerMaker.Refusal) -> Answer {
@@ -168,18 +170,18 @@ package struct OpenAPIMock: Sendable {
         return .object(members + [.init("detail", .string(finding.text)), .init("rule", .string(finding.rule))])
       }
       answer = Self.problem(
-        status, "The request contradicts the API's document", label: maker.label,
+        status, "Request violates the OpenAPI document", label: maker.label,
         "\(maker.label) of \(name): \(lines.prefix(3).joined(separator: "; "))", errors: errors)
     }
     answer.headers.fields += headers.fields
-    // The document's own answer does not tell what is wrong.
+    // The document's own response does not say what is wrong.
     for line in lines.prefix(10) { answer.headers.append("Diorama-Violation", AnswerMaker.fieldText(line)) }
     answer.violations = lines
     return answer
   }
 
   private func refusal(_ status: Int, _ label: String, _ detail: String, headers: Headers = [:]) -> Answer {
-    var answer = Self.problem(status, "Not in the API's document", label: label, detail)
+    var answer = Self.problem(status, "Not in the OpenAPI document", label: label, detail)
     answer.headers.append("Diorama-Miss", "1")
     answer.headers.fields += headers.fields
     answer.refusal = detail

@@ -43,7 +43,7 @@ struct OperationFinder: Sendable {
 
   /// - Parameters:
   ///   - document: the document.
-  ///   - acceptsBarePaths: whether a path also matches without the server's path before it.
+  ///   - acceptsBarePaths: whether a path also matches without the server's base path.
   init(_ document: OpenAPIDocument, acceptsBarePaths: Bool = false) {
     self.document = document
     var bare: [Template] = []
@@ -64,11 +64,11 @@ struct OperationFinder: Sendable {
     templates += bare.sorted { ($0.variables, $0.text) < ($1.variables, $1.text) }
   }
 
-  /// The path in the document that is most like a path, such as `/users/{id}`; nil without paths.
+  /// The path in the document that is most similar to a path, such as `/users/{id}`; nil without paths.
   func nearest(to path: Substring) -> String? {
     let segments = path.prefix(1000).split(separator: "/", omittingEmptySubsequences: true)
     let distances = templates.prefix(2000).map { template -> (distance: Int, text: String) in
-      // A variable costs nothing, and a missing or an extra segment its length.
+      // A variable costs nothing; a missing or extra segment costs its length.
       var distance = 0
       for index in 0..<max(template.segments.count, min(segments.count, 20)) {
         let own = index < template.segments.count ? template.segments[index].prefix(80) : ""

@@ -1,9 +1,9 @@
 import Basics
 
-/// Texts that match a regular expression, for examples.
+/// Generates strings that match a regular expression.
 ///
-/// It knows literals, sets, groups, alternatives, repetitions and anchors. Assertions count as empty, so a text has to be
-/// checked with the expression.
+/// Supports literals, sets, groups, alternatives, repetitions and anchors. Assertions are ignored, so check each string
+/// with the expression.
 struct PatternSample {
   private indirect enum Item {
     /// One of these characters.
@@ -20,20 +20,22 @@ struct PatternSample {
 
   private let root: Item
 
-  /// - Parameter text: the expression; nil is returned if it has other constructs.
+  /// Nil if the expression has other constructs.
+  ///
+  /// - Parameter text: the expression.
   init?(_ text: String) {
     var parser = Parser(text)
     guard let item = parser.alternatives(depth: 0), parser.rest.isEmpty else { return nil }
     root = item
   }
 
-  /// A text.
+  /// Generates a string.
   ///
   /// - Parameters:
-  ///   - extra: how many more repetitions than necessary are made at most.
-  ///   - isExact: whether as many are always made.
+  ///   - extra: the maximum number of repetitions beyond the necessary ones.
+  ///   - isExact: whether to always add that many.
   ///   - random: draws an integer.
-  /// - Returns: the text; nil if it would be too long.
+  /// - Returns: the string; nil if it would be too long.
   func text(extra: Int, isExact: Bool = false, random: (ClosedRange<Int>) -> Int) -> String? {
     var output = "".unicodeScalars
     var steps = 0
@@ -218,7 +220,7 @@ struct PatternSample {
             last = escaped[0]
           }
           guard characters[0] <= last else { return nil }
-          // As many as anyone needs.
+          // A bound that no realistic pattern needs.
           characters = (characters[0].value...min(last.value, characters[0].value + 255))
             .compactMap(Unicode.Scalar.init)
         }

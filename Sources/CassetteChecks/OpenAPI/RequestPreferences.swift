@@ -1,14 +1,14 @@
 import Basics
 import HTTPMessages
 
-/// What a request asks of a mock backend in the header field `Prefer` (RFC 7240): a response of the document, as in
+/// The response that a request selects with the header field `Prefer` (RFC 7240), as in
 /// `Prefer: code=404, example=gone`.
 struct RequestPreferences: Equatable {
   /// The status, as written.
   var code: String?
   /// The name of an example.
   var example: String?
-  /// `true` for a generated body although there are examples, as written.
+  /// `true` for a generated body even if there are examples, as written.
   var dynamic: String?
 
   init(_ headers: Headers) {
@@ -25,7 +25,7 @@ struct RequestPreferences: Equatable {
     }
   }
 
-  /// The preferences of a field. A semicolon, which begins a parameter in the RFC, separates them, too.
+  /// The preferences in a field. They may also be separated by semicolons, which start a parameter in the RFC.
   private static func pairs(_ text: String) -> [(name: String, value: String)] {
     var pairs: [(name: String, value: String)] = []
     var name = ""
@@ -72,7 +72,7 @@ struct AcceptedTypes {
     }
   }
 
-  /// How much a type is wanted, from 0 for not at all to 1.
+  /// The quality of a type, from 0 (not acceptable) to 1.
   func quality(of essence: String) -> Double {
     if ranges.isEmpty { return 1 }
     let type = essence.prefix { $0 != "/" }
@@ -82,7 +82,7 @@ struct AcceptedTypes {
     return 0
   }
 
-  /// The type for a range in a document, such as `*/*`: the first one that is accepted and in the range.
+  /// The type for a media range in a document, such as `*/*`: the first accepted type in the range.
   func type(in range: String) -> String {
     guard range.hasSuffix("/*") else { return range }
     let start = range == "*/*" ? "" : String(range.dropLast())

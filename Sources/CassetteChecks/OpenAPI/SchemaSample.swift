@@ -2,10 +2,10 @@ import Basics
 import Cassettes
 import Foundation
 
-/// Makes values for responses, which a schema of an OpenAPI document allows.
+/// Generates values for responses from a schema of an OpenAPI document.
 ///
-/// All choices come from `random`, so the same numbers give the same value. A value is as complete as possible: it has
-/// optional members, too, unless the schema refers to itself, or they would make it too large.
+/// All choices come from `random`, so the same numbers give the same value. Values include optional members unless the
+/// schema refers to itself or the value would become too large.
 struct SchemaSample {
   /// Draws an integer.
   typealias Random = (ClosedRange<Int>) -> Int
@@ -13,34 +13,34 @@ struct SchemaSample {
   /// A value would have more parts than allowed.
   private struct TooLarge: Error {}
 
-  /// How large a value may become with optional members, and without.
+  /// The maximum size of a value with optional members, and without.
   private static let usualSteps = 4_000
   private static let maximumSteps = 100_000
-  /// How deep values and combined schemas may be nested.
+  /// The maximum nesting of values and combined schemas.
   private static let maximumDepth = 40
-  /// How often a schema may occur within itself.
+  /// How many times a schema may occur within itself.
   private static let maximumRecursion = 2
   /// The maximum length of a text.
   private static let maximumLength = 65_536
 
   private let document: OpenAPIDocument
-  /// Values for members with these names, as far as their schemas allow them: of the outermost object, or of those in it
-  /// if it has no such members.
+  /// Values for members with these names, if their schemas allow them. They apply to the outermost object, or to the
+  /// objects in it if it has no such members.
   private let given: [String: String]
   private var givenDepth = 0
-  /// Whether examples and defaults are ignored, and everything optional is left to chance.
+  /// Whether to ignore examples and defaults, and to choose optional parts at random.
   private let isDynamic: Bool
   private let random: Random
 
   private var steps = 0
   private var stepLimit = usualSteps
-  /// The depth from which on there are no optional parts.
+  /// The depth from which optional parts are left out.
   private var optionalDepth = 0
-  /// How often each reference is open.
+  /// How many times each reference is being followed.
   private var open: [String: Int] = [:]
   /// The index of the outermost reference in the chain that is being followed, which names the value's schema.
   private var outermost = 0
-  /// Which alternative to begin with, and how many there are.
+  /// The first alternative to try, and how many there are.
   private var alternative = 0
   private var alternativeCount = 1
   private var reason: String?
@@ -62,9 +62,9 @@ struct SchemaSample {
 
   /// A value for a schema.
   ///
-  /// - Throws: ``CodedError`` if the schema cannot be met, such as one that refers to itself without an end.
+  /// - Throws: ``CodedError`` if the schema cannot be met, such as one with an endless circular reference.
   mutating func value(of schema: OpenAPIDocument.Node) throws(CodedError) -> JSON {
-    // Large schemas get fewer optional members, on all levels alike.
+    // Large schemas get fewer optional members, equally on all levels.
     for depth in [8, 5, 3, 2, 1, 0] {
       (optionalDepth, steps, open, reason, givenDepth) = (depth, 0, [:], nil, 0)
       stepLimit = depth == 0 ? Self.maximumSteps : Self.usualSteps
@@ -72,16 +72,17 @@ struct SchemaSample {
         if let value = try make(schema.json, depth: 0) { return value }
         // Fewer optional members cannot help.
         break
-      } catch { reason = "a value for it would have more than \(Self.maximumSteps) parts" }
+      } catch { reason = "its values would have more than \(Self.maximumSteps) parts" }
     }
     throw CodedError(
-      .broken, "no value can be made for the schema: \(reason ?? "it allows none"); give an example", at: schema.pointer
+      .broken, "no value can be generated for the schema: \(reason ?? "it allows no value"); add an example",
+      at: schema.pointer
     )
   }
 
   /// A value; nil if there is none.
   private mutating func make(_ schema: JSON, depth: Int) throws(TooLarge) -> JSON? {
-    guard depth <= Self.maximumDepth else { return none("it is nested too deeply, or refers to itself without an end") }
+    guard depth <= Self.maximumDepth else { return none("it is nested too deeply or has a circular reference") }
     if let allows = schema.bool { return allows ? anything(depth) : none("it is false") }
     // If an alternative has no value, the next one may have one.
     var number = 0
@@ -169,7 +170,7 @@ struct SchemaSample {
 
   // MARK: Combined schemas
 
-  /// The keywords of a schema together with those that it refers to and combines, with an alternative chosen.
+  /// The keywords of a schema merged with those of the schemas it refers to and combines, with an alternative chosen.
   ///
   /// - Parameters:
   ///   - schema: the schema.
@@ -182,7 +183,7 @@ struct SchemaSample {
   ) throws(TooLarge) -> [String: JSON]? {
     try spend()
     guard level <= Self.maximumDepth else {
-      _ = none("it combines schemas without an end")
+      _ = none("its combined schemas refer to each other endlessly")
       return nil
     }
     if let allows = schema.bool { return allows ? [:] : nil }
@@ -191,12 +192,12 @@ struct SchemaSample {
     var parts: [[String: JSON]] = []
     if let reference = own.removeValue(forKey: "$ref")?.string {
       guard let target = document[reference] else {
-        _ = none("$ref to nothing in this document: \(reference.shortened())")
+        _ = none("unresolved $ref: \(reference.shortened())")
         return nil
       }
       let count = open[reference, default: 0]
       guard count < Self.maximumRecursion + 1 else {
-        _ = none("it refers to itself without an end")
+        _ = none("it has a circular reference")
         return nil
       }
       open[reference] = count + 1
@@ -210,7 +211,7 @@ struct SchemaSample {
     if let all = own.removeValue(forKey: "allOf")?.array {
       for part in all {
         guard var rules = try flattened(part, level: level + 1, &chain) else { return nil }
-        // The example of a part is no example of the whole.
+        // An example of a part is not an example of the whole.
         if all.count > 1 || own["properties"] != nil { Self.removeExamples(&rules) }
         parts.append(rules)
       }
@@ -254,7 +255,7 @@ struct SchemaSample {
     return nil
   }
 
-  /// Fixes the member that tells which schema a value has.
+  /// Sets the discriminator member to the name of the value's schema.
   private static func name(
     _ reference: String, _ discriminator: JSON?, _ member: String, in rules: inout [String: JSON]
   ) {
@@ -273,7 +274,7 @@ struct SchemaSample {
     for word in ["example", "examples", "default"] { rules[word] = nil }
   }
 
-  /// Adds the keywords of another schema, so that values have to meet both.
+  /// Adds the keywords of another schema, so that values must satisfy both.
   private static func merge(_ other: [String: JSON], into rules: inout [String: JSON]) {
     for (word, value) in other {
       guard let own = rules[word] else {
@@ -339,7 +340,7 @@ struct SchemaSample {
     let properties = rules["properties"]?.object ?? []
     var members: [JSON.Member] = []
     if depth == 0, !properties.contains(where: { given[$0.key] != nil }) { givenDepth = 1 }
-    // How many required members are still to come.
+    // How many required members are left.
     var missing = required.count
     for property in properties {
       let isRequired = requiredNames.contains(property.key)
@@ -380,14 +381,14 @@ struct SchemaSample {
     return .object(members)
   }
 
-  /// Whether a member is only in messages of the other direction.
+  /// Whether a member only occurs in requests.
   private func isOfOtherSide(_ property: JSON) -> Bool {
     var ignored: [OpenAPIDocument.Unsupported] = []
     let node = OpenAPIDocument.Node(json: property, pointer: "#")
     return property["writeOnly"]?.bool == true || document.resolved(node, &ignored)?.json["writeOnly"]?.bool == true
   }
 
-  /// A given value, in the type of a schema; nil if it is not valid.
+  /// A given value, converted to the type of a schema; nil if it is not valid.
   private mutating func givenValue(_ text: String, _ schema: JSON) throws(TooLarge) -> JSON? {
     let value = TextValue.json(text, .init(json: schema, pointer: "#"), document, all: [text])
     return try isValid(value, schema) ? value : nil
@@ -417,7 +418,7 @@ struct SchemaSample {
         tries += 1
         guard tries > 50 else { continue }
         if elements.count >= least { break }
-        return none("it needs more different elements than were found")
+        return none("it needs more unique elements than could be found")
       }
       elements.append(element)
     }
@@ -429,7 +430,7 @@ struct SchemaSample {
   private mutating func number(_ rules: [String: JSON], isInteger: Bool) -> JSON? {
     var least = rules["minimum"]?.double
     var most = rules["maximum"]?.double
-    // In steps of this size: the decimals of numbers are few.
+    // The step size, which keeps the number of decimals low.
     var given = rules["multipleOf"]?.double ?? 0
     if isInteger, given != given.rounded() { given = 1 }
     let step = given > 0 ? given : isInteger ? 1 : 0.01
@@ -451,9 +452,9 @@ struct SchemaSample {
     if isOpenAbove, to * step >= high { to -= 1 }
     guard abs(from) < 9e15, abs(to) < 9e15 else { return low.isFinite ? .number(Self.decimal(low)) : nil }
     guard from <= to else {
-      // A narrow range has no hundredth in it.
+      // A narrow range may not contain a multiple of 0.01.
       return isInteger || given > 0
-        ? none("no number is between its minimum and its maximum") : .double(low / 2 + high / 2)
+        ? none("no number is between its minimum and maximum") : .double(low / 2 + high / 2)
     }
     let count = random(Int(from)...Int(to))
     // The decimals of the step, so that 7 times 0.01 is 0.07.
@@ -477,7 +478,7 @@ struct SchemaSample {
     let least = max(0, rules["minLength"]?.int ?? 0)
     let most = max(least, rules["maxLength"]?.int ?? .max)
     guard least <= Self.maximumLength else {
-      return none("its texts have more than \(Self.maximumLength) characters")
+      return none("its strings must have more than \(Self.maximumLength) characters")
     }
     try spend(1 + least / 64)
     if let pattern = rules["pattern"]?.string {
@@ -506,7 +507,7 @@ struct SchemaSample {
     }
     if let format, let text = formatted(format), fits(text) { return .string(text) }
     if let sample = PatternSample(pattern) {
-      // First the usual length, then longer ones, then many tries for assertions.
+      // Try the usual length, then longer ones, then many times for assertions.
       for attempt in 0..<60 {
         let isExact = attempt % 3 == 1
         let extra = attempt % 3 == 0 ? 3 : isExact ? least / (attempt / 3 + 1) : 12
@@ -515,7 +516,7 @@ struct SchemaSample {
         if fits(text) { return .string(text) }
       }
     }
-    return none("no text was found for its pattern \(pattern.shortened(60))")
+    return none("no string was found for its pattern \(pattern.shortened(60))")
   }
 
   /// A text in a format; nil for an unknown one.

@@ -2,7 +2,7 @@ import Basics
 import Cassettes
 import HTTPMessages
 
-/// Checks whether a request has the credentials that a document requires. Which ones they are does not matter.
+/// Checks whether a request has the kinds of credentials that a document requires. Their values are not checked.
 struct SecurityCheck {
   private let document: OpenAPIDocument
 
@@ -10,7 +10,7 @@ struct SecurityCheck {
     self.document = document
   }
 
-  /// The header fields for a response that asks for credentials; nil if the request has those of one alternative.
+  /// The `WWW-Authenticate` fields for a 401 response; nil if the request satisfies one of the alternatives.
   func challenge(to request: Request, _ operation: OpenAPIDocument.Node) -> Headers? {
     guard let alternatives = (operation["security"] ?? document.root["security"])?.elements, !alternatives.isEmpty
     else {
@@ -25,7 +25,8 @@ struct SecurityCheck {
     return Headers(challenges.map { Headers.Field("WWW-Authenticate", $0) })
   }
 
-  /// The challenge of a scheme whose credentials are missing; empty if it has none, and nil if nothing is missing.
+  /// The challenge of a scheme whose credentials are missing; empty if the scheme has no challenge, nil if no
+  /// credentials are missing.
   private func challenge(of name: String, to request: Request) -> String? {
     var ignored: [OpenAPIDocument.Unsupported] = []
     guard let node = document.root["components"]?["securitySchemes"]?[name],

@@ -11,7 +11,7 @@ enum TextValue {
   ///   - schema: the schema of the value.
   ///   - document: the document that contains the schema.
   ///   - all: all values with the same name, for a list.
-  ///   - style: how the parameter is written; nil for the usual way.
+  ///   - style: the parameter's style; nil for the default.
   /// - Returns: a value of one of the schema's types if the text can be read as one, otherwise a string.
   static func json(
     _ text: String, _ schema: Node, _ document: OpenAPIDocument, all: [String], style: String? = nil
@@ -40,7 +40,7 @@ enum TextValue {
     schema.json["type"]?.array?.compactMap(\.string) ?? schema.json["type"]?.string.map { [$0] } ?? []
   }
 
-  /// A schema and those that it combines, such as `anyOf` a number and null.
+  /// A schema and the schemas that it combines, such as those of `anyOf`.
   private static func alternatives(_ schema: Node, _ document: OpenAPIDocument) -> [Node] {
     var ignored: [OpenAPIDocument.Unsupported] = []
     var found: [Node] = []

@@ -16,7 +16,7 @@ package struct CassetteIndex: Sendable {
   /// The constraints of the order; nil if it has none.
   let sequence: RecordedSequence?
   private let variants: VariantIndex
-  /// The keys of requests that are recorded both from the test itself and from the app. Only these are distinguished.
+  /// The keys of requests that both the test itself and the app sent in the recording. Only these are distinguished.
   private let sharedWithSetup: Set<MatchKey>
   /// The key of each interaction without rules, if needed.
   private let plainKeys: [MatchKey]
@@ -138,8 +138,8 @@ package struct CassetteIndex: Sendable {
       key: variants.found(keys.key, variant) { group(of: $0) != nil }, plain: keys.plain)
   }
 
-  /// The keys of a request that the test itself sends. If it is recorded from the test and from the app, each gets its
-  /// own recordings.
+  /// The keys of a request that the test itself sends. If both the test and the app sent it in the recording, each
+  /// gets its own responses.
   package func keysOfSetup(_ keys: RequestKeys) -> RequestKeys {
     sharedWithSetup.contains(keys.key) ? RequestKeys(key: keys.key.ofSetup, plain: keys.plain) : keys
   }

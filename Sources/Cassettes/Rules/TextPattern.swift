@@ -1,6 +1,7 @@
 package import Basics
 
-/// A regular expression that matches a whole text, as Java's `matches`, or is found in it, as `find`; also by an empty match.
+/// A regular expression that matches a whole text, like Java's `matches`, or part of it, like `find`. A match may be
+/// empty.
 package struct TextPattern: Sendable {
   private let pattern: Pattern
   private let matchesEmptyText: Bool
@@ -8,10 +9,10 @@ package struct TextPattern: Sendable {
   /// - Parameters:
   ///   - text: the expression.
   ///   - flags: any of `imsx`.
-  ///   - isWhole: whether it has to match the whole text.
+  ///   - isWhole: whether it must match the whole text.
   /// - Throws: `CodedError` if the expression is not valid.
   package init(_ text: String, flags: String = "", isWhole: Bool = true) throws(CodedError) {
-    // On its own first, so that `a)|(b` is an error.
+    // Compile it alone first, so that `a)|(b` is an error.
     _ = try Pattern(text)
     // The line break ends a comment in an expression with the flag x.
     let group = "(?\(flags):\(text)\(flags.contains("x") ? "\n" : ""))"

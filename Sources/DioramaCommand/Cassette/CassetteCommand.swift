@@ -108,7 +108,7 @@ struct Listing: Encodable {
     var bytes: Int
     var milliseconds: Double
     var startedAt: String
-    /// True if the test itself sent the request, to set something up for the app.
+    /// True if the test itself sent the request, to prepare something for the app.
     var setup: Bool?
   }
 

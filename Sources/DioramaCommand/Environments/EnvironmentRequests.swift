@@ -20,7 +20,7 @@ enum EnvironmentRequests {
     guard found["requestJournalDisabled"] != .bool(true) else {
       throw CodedError(
         .usage,
-        "environment \(id) keeps no requests, because it has no stubs or collections; add one before the requests, or "
+        "environment \(id) keeps no requests because it has no stubs or collections; add one before the requests, or "
           + "see its journal with diorama env report")
     }
     let requests = found["requests"]?.array ?? []
@@ -48,7 +48,7 @@ enum EnvironmentRequests {
     return 3
   }
 
-  /// The requests to list, as a pattern of WireMock.
+  /// The requests to list, as a WireMock request pattern.
   private static func pattern(_ options: Options) throws -> JSON {
     var pattern: JSON = .object([JSON.Member]())
     if let text = options.value("--matching") {
@@ -91,19 +91,19 @@ enum EnvironmentRequests {
   static let command = Command(
     name, "list or count the requests that an environment has received", usage: ["env requests [option …] [ID]"],
     about: """
-      Lists the requests that an environment has received since it has stubs or
-      collections, in order.
+      Lists the requests that an environment has received, in order, starting when
+      its first stub or collection was added.
       """,
     options: [
       .init("--method", "METHOD", "only requests with this method"),
       .init("--path", "PATH", "only requests with this path, such as /orders/{id}"),
-      .init("--matching", "JSON", "only requests that match, as request in WireMock's mappings"),
+      .init("--matching", "JSON", "only requests that match this WireMock request pattern"),
       .init("--count", "N", "fail unless there are N such requests"),
       .init("--json", nil, "print JSON, with headers and bodies"), DaemonAccess.option,
     ],
     notes: """
         diorama env requests --method POST --path /orders --count 1
 
-      Exit status: 3 with --count, if there are more or fewer requests.
+      Exit status: 3 if the number of requests differs from --count.
       """, operands: .words, run: run)
 }

@@ -90,7 +90,7 @@ enum EnvironmentUpdate {
     .init("--start", "INSTANT", "change the clock's time at once"),
     .init("--time-zone", "ID", "change the time zone"),
     .init("--locale", "ID", "change the locale"),
-    .init("--fault", "FAULT", "replace the faults, as in diorama run; repeatable; none removes them"),
+    .init("--fault", "FAULT", "replace all faults (see diorama run); repeatable; none removes them"),
     .init("--advance", "SECONDS", "advance the clock, waking sleepers that are due"),
     .init("--set", "INSTANT", "move the clock to a time"),
     .init("--sleepers", "N", "with --advance or --set: first wait for N sleepers"),

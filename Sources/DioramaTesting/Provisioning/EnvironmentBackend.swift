@@ -53,7 +53,7 @@ protocol EnvironmentBackend: Sendable {
   /// - Throws: a `CodedError` if the environment cannot be reached.
   func admin(_ method: String, _ path: String, _ body: [UInt8]) async throws(CodedError) -> (status: Int, body: [UInt8])
 
-  /// How clients of the test's own reach the environment.
+  /// How clients in the test reach the environment.
   ///
   /// - Throws: a `CodedError` if the environment has no main port.
   var route: ClientRoute { get throws(CodedError) }
@@ -68,7 +68,7 @@ protocol EnvironmentBackend: Sendable {
   func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report
 }
 
-/// How clients of the test's own reach an environment.
+/// How clients in the test reach an environment.
 package struct ClientRoute: Sendable {
   /// The URL of the main port, such as `http://127.0.0.1:20011`.
   package var main: String

@@ -127,16 +127,16 @@ extension TestEnvironment {
     }
   }
 
-  /// Adds a credential to the store of each app that is launched from now on, or replaces the one with the same service,
-  /// account and group.
+  /// Adds a credential to the store of each app that is launched from now on, or replaces the one with the same
+  /// service, account and group.
   ///
   /// ```swift
   /// let user: Registration = try await environment.client("api").post("/users", body: ["name": "Ann"])
   /// try environment.add(.init(service: "clinic", account: "auth-token", secret: user.token))
   /// ```
   ///
-  /// The environment redacts the credentials of its configuration in recordings wherever they occur, but this one only
-  /// in the places that its rules name, such as `Authorization` and `token`.
+  /// In recordings, the environment redacts the credentials in its configuration wherever they occur. It redacts this
+  /// one only where its rules apply, such as in `Authorization` and in fields named `token`.
   ///
   /// - Parameter credential: the credential.
   /// - Throws: ``DioramaTestingError`` if the environment has ended.

@@ -10,7 +10,7 @@ import LocalHTTP
   import Glibc
 #endif
 
-/// Sends the requests with which a test sets something up at a backend, before its app starts: a new user, an
+/// Sends a test's own requests, which prepare something on the backend before the app starts, such as a new user or an
 /// appointment.
 ///
 /// ```swift
@@ -20,11 +20,11 @@ import LocalHTTP
 /// try await app.launch()
 /// ```
 ///
-/// The requests go through the environment: they are recorded in the test's cassette and replayed from it, stubs answer
-/// them, and the report counts them. Journal and cassette mark them with `setup`. If the app sends the same request, each
-/// side gets its own recorded responses.
+/// The requests go through the environment: they are recorded in the test's cassette and replayed from it, stubs can
+/// answer them, and the report counts them. The journal and the cassette mark them with `setup`. If the app sends the
+/// same request, the test and the app each get their own recorded responses.
 public struct SetupClient: Sendable {
-  /// A response of the backend.
+  /// A response from the backend.
   public struct Response: Sendable {
     /// The status code.
     public let status: Int
@@ -33,9 +33,9 @@ public struct SetupClient: Sendable {
     /// The body.
     public let body: Data
 
-    /// The body as a value.
+    /// Decodes the body from JSON.
     ///
-    /// - Parameter type: the type to decode by a `JSONDecoder` with default settings.
+    /// - Parameter type: the type to decode. A `JSONDecoder` with default settings is used.
     /// - Returns: the value.
     /// - Throws: a `DecodingError`.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
@@ -43,7 +43,7 @@ public struct SetupClient: Sendable {
     }
   }
 
-  /// The number of bytes of a body that a message shows.
+  /// How many characters of a body error messages show.
   private static let shown = 500
   /// The maximum size of a response.
   private static let limit = 64 << 20
@@ -54,8 +54,8 @@ public struct SetupClient: Sendable {
   /// The time limit of each request.
   public var timeout = Duration.seconds(60)
 
-  /// The environment's random values for the test itself: the same in each run with the same seed, recorded, and replayed.
-  /// Their keys are separate from the app's, whose values they don't change.
+  /// The environment's random values for the test itself. They are the same in each run with the same seed, and are
+  /// recorded and replayed. Their keys are separate from the app's, so they don't change the app's values.
   ///
   /// - Throws: ``DioramaTestingError`` in a release build without the trait `Controlled`.
   public var strings: RandomStrings {
@@ -75,7 +75,8 @@ public struct SetupClient: Sendable {
   ///   - body: the body.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the response.
-  /// - Throws: ``DioramaTestingError`` for another status, with the beginning of the body, and if there is no response.
+  /// - Throws: ``DioramaTestingError`` for any other status, with the beginning of the body, or if there is no
+  ///   response.
   @discardableResult
   public func send(
     _ method: String, _ path: String, headers: [String: String] = [:], body: Data = Data(),
@@ -118,7 +119,7 @@ public struct SetupClient: Sendable {
     var text = "\(method) \(path) HTTP/1.1\r\n"
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
       guard !(method + name + value).contains(where: \.isNewline), !name.isEmpty, !name.contains(":") else {
-        throw DioramaTestingError(.usage, "no request can have the header '\(name)'")
+        throw DioramaTestingError(.usage, "not a valid header: '\(name)'")
       }
       text += "\(name): \(value)\r\n"
     }
@@ -127,7 +128,7 @@ public struct SetupClient: Sendable {
 
   private static func failure(_ response: HTTPResponse, expected: Int?) -> String {
     let wanted = expected.map { "\($0)" } ?? "a status below 400"
-    // A problem document of the environment says what to do.
+    // The environment's problem document says what to do.
     let problem = response.headers["diorama-miss"].flatMap { _ in try? JSON.parse(response.body)["detail"]?.string }
     let text = problem ?? String(decoding: response.body, as: UTF8.self)
     let start = text.isEmpty ? "no body" : String(text.prefix(shown)).escapedForTerminal
@@ -173,14 +174,15 @@ extension SetupClient {
     try await send("GET", path, headers: headers, expecting: status)
   }
 
-  /// Sends a GET request, and decodes the response by a `JSONDecoder` with default settings.
+  /// Sends a GET request, and decodes the response with a `JSONDecoder` with default settings.
   ///
   /// - Parameters:
   ///   - path: the path with the query.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the decoded body.
-  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, and if the body cannot be decoded.
+  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, or if the body cannot be
+  ///   decoded.
   public func get<Value: Decodable & Sendable>(
     _ path: String, headers: [String: String] = [:], expecting status: Int? = nil
   ) async throws(DioramaTestingError) -> Value {
@@ -191,7 +193,7 @@ extension SetupClient {
   ///
   /// - Parameters:
   ///   - path: the path with the query.
-  ///   - body: the body, encoded by a `JSONEncoder` with default settings.
+  ///   - body: the body, encoded with a `JSONEncoder` with default settings.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the response.
@@ -203,15 +205,16 @@ extension SetupClient {
     try await send("POST", path, headers, body, status)
   }
 
-  /// Sends a POST request, and decodes the response by a `JSONDecoder` with default settings.
+  /// Sends a POST request, and decodes the response with a `JSONDecoder` with default settings.
   ///
   /// - Parameters:
   ///   - path: the path with the query.
-  ///   - body: the body, encoded by a `JSONEncoder` with default settings.
+  ///   - body: the body, encoded with a `JSONEncoder` with default settings.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the decoded body.
-  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, and if the body cannot be decoded.
+  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, or if the body cannot be
+  ///   decoded.
   public func post<Value: Decodable & Sendable>(
     _ path: String, body: some Encodable, headers: [String: String] = [:], expecting status: Int? = nil
   ) async throws(DioramaTestingError) -> Value {
@@ -222,7 +225,7 @@ extension SetupClient {
   ///
   /// - Parameters:
   ///   - path: the path with the query.
-  ///   - body: the body, encoded by a `JSONEncoder` with default settings.
+  ///   - body: the body, encoded with a `JSONEncoder` with default settings.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the response.
@@ -234,15 +237,16 @@ extension SetupClient {
     try await send("PUT", path, headers, body, status)
   }
 
-  /// Sends a PUT request, and decodes the response by a `JSONDecoder` with default settings.
+  /// Sends a PUT request, and decodes the response with a `JSONDecoder` with default settings.
   ///
   /// - Parameters:
   ///   - path: the path with the query.
-  ///   - body: the body, encoded by a `JSONEncoder` with default settings.
+  ///   - body: the body, encoded with a `JSONEncoder` with default settings.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the decoded body.
-  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, and if the body cannot be decoded.
+  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, or if the body cannot be
+  ///   decoded.
   public func put<Value: Decodable & Sendable>(
     _ path: String, body: some Encodable, headers: [String: String] = [:], expecting status: Int? = nil
   ) async throws(DioramaTestingError) -> Value {
@@ -253,7 +257,7 @@ extension SetupClient {
   ///
   /// - Parameters:
   ///   - path: the path with the query.
-  ///   - body: the body, encoded by a `JSONEncoder` with default settings.
+  ///   - body: the body, encoded with a `JSONEncoder` with default settings.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the response.
@@ -265,15 +269,16 @@ extension SetupClient {
     try await send("PATCH", path, headers, body, status)
   }
 
-  /// Sends a PATCH request, and decodes the response by a `JSONDecoder` with default settings.
+  /// Sends a PATCH request, and decodes the response with a `JSONDecoder` with default settings.
   ///
   /// - Parameters:
   ///   - path: the path with the query.
-  ///   - body: the body, encoded by a `JSONEncoder` with default settings.
+  ///   - body: the body, encoded with a `JSONEncoder` with default settings.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the decoded body.
-  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, and if the body cannot be decoded.
+  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, or if the body cannot be
+  ///   decoded.
   public func patch<Value: Decodable & Sendable>(
     _ path: String, body: some Encodable, headers: [String: String] = [:], expecting status: Int? = nil
   ) async throws(DioramaTestingError) -> Value {
@@ -295,14 +300,15 @@ extension SetupClient {
     try await send("DELETE", path, headers: headers, expecting: status)
   }
 
-  /// Sends a DELETE request, and decodes the response by a `JSONDecoder` with default settings.
+  /// Sends a DELETE request, and decodes the response with a `JSONDecoder` with default settings.
   ///
   /// - Parameters:
   ///   - path: the path with the query.
   ///   - headers: header fields.
   ///   - status: the expected status; nil for any below 400.
   /// - Returns: the decoded body.
-  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, and if the body cannot be decoded.
+  /// - Throws: ``DioramaTestingError``, as ``send(_:_:headers:body:expecting:)`` does, or if the body cannot be
+  ///   decoded.
   public func delete<Value: Decodable & Sendable>(
     _ path: String, headers: [String: String] = [:], expecting status: Int? = nil
   ) async throws(DioramaTestingError) -> Value {
@@ -311,7 +317,7 @@ extension SetupClient {
 }
 
 extension TestEnvironment {
-  /// A client for the requests with which the test itself sets something up.
+  /// A client for the test's own requests, which prepare something for the app.
   ///
   /// - Parameter upstream: the upstream's name.
   /// - Returns: the client.

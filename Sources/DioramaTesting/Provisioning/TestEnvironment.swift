@@ -36,7 +36,7 @@ public final class TestEnvironment: Sendable {
     var applications: [TestApplication] = []
     var folder: String?
     var hasEnded = false
-    /// Credentials for programs that are launched from now on, besides those of the configuration.
+    /// Credentials for programs launched from now on, in addition to those in the configuration.
     var credentials: [LaunchContract.Credentials.Item] = []
     /// The random values of the test itself.
     var strings: RandomStrings?
@@ -208,10 +208,10 @@ public final class TestEnvironment: Sendable {
 
   func checkIsAlive(_ advice: String = "launch programs") throws(DioramaTestingError) {
     guard state.withLock({ $0.hasEnded }) else { return }
-    throw DioramaTestingError(.usage, "the environment of \(name) has ended; \(advice) before that")
+    throw DioramaTestingError(.usage, "the environment of \(name) has ended; \(advice) before it ends")
   }
 
-  /// How clients of the test's own reach the environment.
+  /// How clients in the test reach the environment.
   ///
   /// - Throws: ``DioramaTestingError`` if the environment has ended.
   package var clientRoute: ClientRoute {
@@ -245,7 +245,7 @@ public final class TestEnvironment: Sendable {
     get throws(DioramaError) {
       try state.withLock { state throws(DioramaError) in
         if let strings = state.strings { return strings }
-        // One for all clients, which counts the uses of each key.
+        // Shared by all clients, because it counts the uses of each key.
         let strings = try RandomStrings.reported(to: backend.contract).scope("setup")
         state.strings = strings
         return strings

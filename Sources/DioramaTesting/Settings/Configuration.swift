@@ -30,15 +30,15 @@ extension TestEnvironment {
     ///   - mode: what to do with requests, ``Mode/once`` by default. The variable `DIORAMA_MODE` overrides it.
     ///   - upstreams: the backends: origins such as `https://dev.api1.com` by name. Replay needs none.
     ///   - access: how to reach upstreams if their URL is not enough, by upstream name.
-    ///   - stubs: a folder of stubs in WireMock's format, with `mappings` and `__files`. They answer before the cassette.
-    ///     A relative path starts at the folder of the test's file.
+    ///   - stubs: a folder of stubs in WireMock's format, with `mappings` and `__files`. They answer before the
+    ///     cassette. A relative path starts at the folder of the test's file.
     ///   - stubTemplates: whether all texts of stubs' responses are templates.
-    ///   - collections: a JSON file of collections, which answer after stubs. A relative path starts at the folder of the
-    ///     test's file.
-    ///   - openAPI: the API's OpenAPI document, in YAML or JSON. Requests and the answers of stubs are checked against it;
-    ///     in mode `mock`, it answers what stubs and collections do not. A relative path starts at the folder of the test's
-    ///     file.
-    ///   - faults: faults of the network and of backends.
+    ///   - collections: a JSON file of collections, which answer after stubs. A relative path starts at the folder of
+    ///     the test's file.
+    ///   - openAPI: the API's OpenAPI document, in YAML or JSON. Requests and stub responses are checked against it. In
+    ///     mode `mock`, it also answers requests that no stub or collection answers. A relative path starts at the
+    ///     folder of the test's file.
+    ///   - faults: network and backend faults.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
     ///   - defaults: user defaults of the app.

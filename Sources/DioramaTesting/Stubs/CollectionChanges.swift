@@ -1,23 +1,23 @@
 import Basics
 
 extension ItemCollection {
-  /// A change of an item, by the app or by the test.
+  /// A change to an item, by the app or by the test.
   public struct Change: Sendable {
-    /// The kinds of changes.
+    /// What happened to an item.
     public enum Kind: String, Sendable {
-      /// A new item, by POST or PUT.
+      /// A new item was added by POST or PUT.
       case created
-      /// By PUT.
+      /// The item was replaced by PUT.
       case replaced
-      /// By PATCH.
+      /// The item was changed by PATCH.
       case patched
-      /// By DELETE.
+      /// The item was removed by DELETE.
       case removed
     }
 
     /// What happened to the item.
     public let kind: Kind
-    /// The item's id as text.
+    /// The item's id as a string.
     public let id: String
     /// The item after the change; nil if it was removed.
     public let item: Item?
@@ -25,15 +25,15 @@ extension ItemCollection {
     public let old: Item?
   }
 
-  /// The changes of a collection's items, in order.
+  /// The changes to a collection's items, in order.
   public struct Changes: AsyncSequence, Sendable {
     let collection: ItemCollection
     let timeout: Duration
 
-    /// Starts at the first change since the collection was added.
+    /// Creates an iterator that starts at the first change since the collection was added.
     public func makeAsyncIterator() -> Iterator { Iterator(collection: collection, timeout: timeout) }
 
-    /// Waits for one change after the other.
+    /// Returns one change after another, and waits for each.
     public struct Iterator: AsyncIteratorProtocol {
       let collection: ItemCollection
       let timeout: Duration
@@ -51,10 +51,10 @@ extension ItemCollection {
 
       /// The next change; never nil.
       ///
-      /// - Parameter actor: the caller's isolation.
+      /// - Parameter actor: the caller's actor isolation.
       /// - Returns: the change.
-      /// - Throws: ``DioramaTestingError`` of kind `timedOut` if there is none in time; of another kind if the collection
-      ///   was removed, or the environment cannot be reached.
+      /// - Throws: ``DioramaTestingError`` of kind `timedOut` if no change arrives in time; of another kind if the
+      ///   collection was removed or the environment cannot be reached.
       public mutating func next(
         isolation actor: isolated (any Actor)?
       ) async throws(DioramaTestingError) -> Change? {
@@ -73,25 +73,25 @@ extension ItemCollection {
           let before = seen.map { "\($0.kind) \($0.id)" }.joined(separator: ", ")
           throw DioramaTestingError(
             .timedOut,
-            "no change of the collection '\(collection.name)' within \(timeout)"
-              + (before.isEmpty ? "" : "; the changes before were: \(before)"))
+            "no change to the collection '\(collection.name)' within \(timeout)"
+              + (before.isEmpty ? "" : "; earlier changes: \(before)"))
         }
       }
     }
   }
 
-  /// The changes of items since the collection was added, by the app and by the test, in order. Waits up to ten seconds for
-  /// each.
+  /// The changes to items since the collection was added, by the app and by the test, in order. Waits up to ten seconds
+  /// for each.
   ///
   /// ```swift
   /// let booked = try await appointments.changes.first { $0.kind == .created }
   /// #expect(booked?.item?.patient == "7")
   /// ```
   ///
-  /// Each iteration starts at the first change, as far as changes are kept: the environment keeps the newest 10,000.
+  /// Each iteration starts at the first change that the environment still has. It keeps the newest 10,000.
   public var changes: Changes { changes(timeout: .seconds(10)) }
 
-  /// The changes of items since the collection was added, like ``changes``.
+  /// The changes to items since the collection was added, like ``changes``, with a time limit.
   ///
   /// - Parameter timeout: how long to wait for each change.
   /// - Returns: the changes.

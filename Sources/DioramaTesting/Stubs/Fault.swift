@@ -3,40 +3,40 @@ import EnvironmentConfiguration
 import HTTPMessages
 
 extension TestEnvironment {
-  /// A fault of the network or of a backend: what happens, and to which requests. Stubs, recordings and upstreams are
-  /// affected alike.
+  /// A network or backend fault: what happens, and to which requests. It affects responses of stubs, recordings and
+  /// upstreams.
   ///
   /// ```swift
   /// @Test(.environment(.replay, faults: [.reset.on(.get("/appointments")).nth(1)]))
   /// func retriesADroppedRequest() async throws { … }
   /// ```
   ///
-  /// Delays and bandwidth add to what happens otherwise. Of several faults with an outcome of their own, such as a status,
-  /// the first one counts.
+  /// Several faults can affect one request. Delays add up, the lowest bandwidth applies, and of faults that replace or
+  /// break the response, the first one applies.
   public struct Fault: Sendable {
-    /// Members of the setting `faults`.
+    /// The members of the fault in the setting `faults`.
     private var members: [String: JSON]
     private var failure: DioramaTestingError?
 
     private init(_ members: [String: JSON]) { self.members = members }
 
-    /// There is no answer until the app gives up.
+    /// No response is sent until the app gives up.
     public static var timeout: Self { Self(["fault": "timeout"]) }
-    /// The connection is reset before an answer.
+    /// The connection is reset before a response.
     public static var reset: Self { Self(["fault": "reset"]) }
-    /// The upstream's endpoint refuses connections, as if its host were down; takes no other condition than
+    /// The upstream's endpoint refuses connections, as if its host were down. The only condition allowed is
     /// ``upstream(_:)``.
     public static var refused: Self { Self(["fault": "refused"]) }
-    /// The connection is closed without a byte.
+    /// The connection is closed without a response.
     public static var empty: Self { Self(["fault": "empty"]) }
-    /// Bytes that are not HTTP are sent, then the connection is closed.
+    /// Bytes that aren't HTTP are sent, then the connection is closed.
     public static var garbage: Self { Self(["fault": "garbage"]) }
-    /// The head of an answer is sent, then a chunk that is not one.
+    /// The head of a response is sent, then an invalid chunk.
     public static var malformedChunk: Self { Self(["fault": "malformedChunk"]) }
 
-    /// The connection is closed within the body of the answer.
+    /// The connection is closed in the middle of the response body.
     ///
-    /// - Parameter bytes: how much of the body is sent; nil for half.
+    /// - Parameter bytes: the number of body bytes that are sent; nil for half of the body.
     /// - Returns: the fault.
     public static func cut(afterBytes bytes: Int? = nil) -> Self {
       var fault = Self(["fault": "cut"])
@@ -44,7 +44,7 @@ extension TestEnvironment {
       return fault
     }
 
-    /// An answer with a status in place of the real one.
+    /// A response with this status replaces the real one.
     ///
     /// ```swift
     /// .status(429, retryAfter: .seconds(5)).probability(0.2)
@@ -52,8 +52,8 @@ extension TestEnvironment {
     ///
     /// - Parameters:
     ///   - status: the status code, 200 to 599.
-    ///   - retryAfter: its `Retry-After`, in whole seconds; nil for none.
-    ///   - body: its body; nil for a problem document.
+    ///   - retryAfter: the value of `Retry-After`, in whole seconds; nil for none.
+    ///   - body: the body; nil for a problem document.
     /// - Returns: the fault.
     public static func status(_ status: Int, retryAfter: Duration? = nil, body: String? = nil) -> Self {
       var fault = Self(["status": .int(status)])
@@ -62,7 +62,8 @@ extension TestEnvironment {
       return fault
     }
 
-    /// The answer is delayed on the environment's timeline: with a manual clock, until the test has moved it.
+    /// The response is delayed on the environment's timeline. With a manual clock, the delay ends when the test
+    /// advances the clock far enough.
     ///
     /// - Parameter duration: the delay, at most a day.
     /// - Returns: the fault.
@@ -70,7 +71,7 @@ extension TestEnvironment {
       Self(["delayMilliseconds": .double(duration / .milliseconds(1))])
     }
 
-    /// The answer is delayed by a random time, drawn from the seed and uniformly distributed.
+    /// The response is delayed by a random time, uniformly distributed and derived from the seed.
     ///
     /// - Parameter range: the shortest and the longest delay, at most a day.
     /// - Returns: the fault.
@@ -81,15 +82,15 @@ extension TestEnvironment {
       ])
     }
 
-    /// The body of the answer is sent slowly, on the environment's timeline.
+    /// The response body is sent at a limited rate on the environment's timeline.
     ///
-    /// - Parameter bytesPerSecond: the rate.
+    /// - Parameter bytesPerSecond: the rate in bytes per second.
     /// - Returns: the fault.
     public static func bandwidth(bytesPerSecond: Int) -> Self { Self(["bytesPerSecond": .int(bytesPerSecond)]) }
 
-    /// The fault for some requests only.
+    /// Limits the fault to requests that match a pattern.
     ///
-    /// - Parameter pattern: the requests.
+    /// - Parameter pattern: the pattern.
     /// - Returns: the limited fault.
     public func on(_ pattern: RequestPattern) -> Self {
       var fault = self
@@ -99,37 +100,37 @@ extension TestEnvironment {
       return fault
     }
 
-    /// The fault for one upstream only.
+    /// Limits the fault to one upstream.
     ///
     /// - Parameter name: the upstream's name.
     /// - Returns: the limited fault.
     public func upstream(_ name: String) -> Self { with("upstream", .string(name)) }
 
-    /// The fault for some of the requests, by their number.
+    /// Limits the fault to requests with these numbers.
     ///
-    /// - Parameter numbers: the numbers, from 1, counted from when the fault was set.
+    /// - Parameter numbers: numbers of matching requests, counted from 1 since the fault was set.
     /// - Returns: the limited fault.
     public func nth(_ numbers: Int...) -> Self { with("nth", .array(numbers.map { .int($0) })) }
 
-    /// The fault for every nth request.
+    /// Limits the fault to every nth request.
     ///
-    /// - Parameter number: such as 3 for the third request, the sixth, and so on.
+    /// - Parameter number: the interval. For example, 3 affects the third request, the sixth, and so on.
     /// - Returns: the limited fault.
     public func every(_ number: Int) -> Self { with("every", .int(number)) }
 
-    /// The fault for a share of the requests. Which ones is drawn from the seed: the same in every run.
+    /// Limits the fault to a random share of the requests. The seed determines which ones, so every run is the same.
     ///
     /// - Parameter probability: from 0 to 1.
     /// - Returns: the limited fault.
     public func probability(_ probability: Double) -> Self { with("probability", .double(probability)) }
 
-    /// The fault until it has affected a number of requests.
+    /// Limits the number of requests that the fault affects.
     ///
-    /// - Parameter count: the number of requests.
+    /// - Parameter count: the maximum number of requests.
     /// - Returns: the limited fault.
     public func limit(_ count: Int) -> Self { with("limit", .int(count)) }
 
-    /// The fault with a name of its own in reports.
+    /// Names the fault in reports.
     ///
     /// - Parameter name: the name.
     /// - Returns: the named fault.
@@ -148,7 +149,7 @@ extension TestEnvironment {
     }
   }
 
-  /// The faults of an environment, which a test can change while the app runs.
+  /// The faults of an environment. A test can change them while the app runs.
   ///
   /// ```swift
   /// try await environment.faults.set(.status(503), .delay(.seconds(2)).on(.get("/profile")))
@@ -160,8 +161,8 @@ extension TestEnvironment {
     /// Replaces all faults, including those of the configuration.
     ///
     /// - Parameter faults: the new faults.
-    /// - Throws: ``DioramaTestingError`` if a fault is not valid, which changes nothing, or the environment cannot be
-    ///   reached.
+    /// - Throws: ``DioramaTestingError`` if a fault is not valid or the environment cannot be reached. The faults are
+    ///   then unchanged.
     public func set(_ faults: Fault...) async throws {
       var change = EnvironmentChange()
       change.faults = try faults.map { fault throws(DioramaTestingError) in try fault.json() }

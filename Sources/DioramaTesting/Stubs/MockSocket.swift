@@ -1,7 +1,7 @@
 import Basics
 public import Foundation
 
-/// The other side of an app's WebSockets at a path: it sends to the app, and receives what the app sends.
+/// The server side of an app's WebSockets at a path. Sends messages to the app, and receives messages from it.
 ///
 /// ```swift
 /// try await environment.stub(.get("/chat")) { .webSocket() }
@@ -12,7 +12,7 @@ public import Foundation
 /// #expect(try await chat.received().text == "My head hurts")
 /// ```
 public struct MockSocket: Sendable {
-  /// A message of the app.
+  /// A message from the app.
   public struct Message: Sendable, Equatable {
     /// The text; nil for a binary message.
     public let text: String?
@@ -47,15 +47,15 @@ public struct MockSocket: Sendable {
 
   // MARK: Sending
 
-  /// Sends a text message to all connected apps. Waits until there is one.
+  /// Sends a text message to all connected apps. Waits until an app is connected.
   ///
   /// - Parameters:
   ///   - text: the message.
-  ///   - count: how many apps have to be connected before it is sent.
+  ///   - count: how many apps must be connected before the message is sent.
   ///   - timeout: how long to wait for them.
-  /// - Returns: how many apps get it.
-  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if fewer apps have connected in time; of another kind if no stub
-  ///   accepts WebSockets at this path, or the environment cannot be reached.
+  /// - Returns: how many apps the message was sent to.
+  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if fewer apps connect in time; of another kind if no stub
+  ///   accepts WebSockets at this path or the environment cannot be reached.
   @discardableResult
   public func send(
     _ text: String, afterConnections count: Int = 1, timeout: Duration = .seconds(10)
@@ -63,14 +63,15 @@ public struct MockSocket: Sendable {
     try await send(.init("send", .string(text)), count, timeout)
   }
 
-  /// Sends a JSON value as a text message to all connected apps. Waits until there is one.
+  /// Sends a JSON value as a text message to all connected apps. Waits until an app is connected.
   ///
   /// - Parameters:
-  ///   - value: the value, encoded by a `JSONEncoder` with default settings.
-  ///   - count: how many apps have to be connected before it is sent.
+  ///   - value: the value, encoded with a `JSONEncoder` with default settings.
+  ///   - count: how many apps must be connected before the message is sent.
   ///   - timeout: how long to wait for them.
-  /// - Returns: how many apps get it.
-  /// - Throws: ``DioramaTestingError``, as ``send(_:afterConnections:timeout:)`` does, or if the value can't be encoded.
+  /// - Returns: how many apps the message was sent to.
+  /// - Throws: ``DioramaTestingError``, as ``send(_:afterConnections:timeout:)`` does, or if the value can't be
+  ///   encoded.
   @discardableResult
   public func send(
     json value: some Encodable, afterConnections count: Int = 1, timeout: Duration = .seconds(10)
@@ -79,13 +80,13 @@ public struct MockSocket: Sendable {
     return try await send(.init("send", .string(String(decoding: json.encoded(), as: UTF8.self))), count, timeout)
   }
 
-  /// Sends a binary message to all connected apps. Waits until there is one.
+  /// Sends a binary message to all connected apps. Waits until an app is connected.
   ///
   /// - Parameters:
   ///   - data: the message.
-  ///   - count: how many apps have to be connected before it is sent.
+  ///   - count: how many apps must be connected before the message is sent.
   ///   - timeout: how long to wait for them.
-  /// - Returns: how many apps get it.
+  /// - Returns: how many apps the message was sent to.
   /// - Throws: ``DioramaTestingError``, as ``send(_:afterConnections:timeout:)`` does.
   @discardableResult
   public func send(
@@ -94,14 +95,14 @@ public struct MockSocket: Sendable {
     try await send(.init("sendBase64", .string(data.base64EncodedString())), count, timeout)
   }
 
-  /// Closes the WebSockets of all connected apps. Apps may connect again.
+  /// Closes the WebSockets of all connected apps. Apps can reconnect.
   ///
   /// - Parameters:
   ///   - code: the close code: 1000 to 1003, 1007 to 1014, or 3000 to 4999.
   ///   - reason: the reason, at most 123 bytes.
   /// - Returns: how many WebSockets were open.
-  /// - Throws: ``DioramaTestingError`` if the code is reserved, no stub accepts WebSockets at this path, or the environment
-  ///   cannot be reached.
+  /// - Throws: ``DioramaTestingError`` if the code is reserved, no stub accepts WebSockets at this path, or the
+  ///   environment cannot be reached.
   @discardableResult
   public func close(code: Int = 1000, reason: String = "") async throws(DioramaTestingError) -> Int {
     let close: [JSON.Member] = [.init("code", .int(code)), .init("reason", .string(reason))]
@@ -116,12 +117,13 @@ public struct MockSocket: Sendable {
 
   // MARK: Receiving
 
-  /// The app's next message. The first call returns the first message, even if it came earlier.
+  /// Returns the app's next message, and waits for it if necessary. The first call returns the first message, even if
+  /// it arrived earlier.
   ///
   /// - Parameter timeout: how long to wait for it.
   /// - Returns: the message.
-  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if none came in time, with the messages that came before; of
-  ///   another kind if no stub accepts WebSockets at this path, or the environment cannot be reached.
+  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if no message arrives in time, listing earlier messages; of
+  ///   another kind if no stub accepts WebSockets at this path or the environment cannot be reached.
   public func received(timeout: Duration = .seconds(10)) async throws(DioramaTestingError) -> Message {
     let deadline = ContinuousClock.now + timeout
     while true {
@@ -149,13 +151,14 @@ public struct MockSocket: Sendable {
     }
   }
 
-  /// The app's next message, decoded from JSON.
+  /// Returns the app's next message, decoded from JSON.
   ///
   /// - Parameters:
-  ///   - type: the type to decode by a `JSONDecoder` with default settings.
+  ///   - type: the type to decode, with a `JSONDecoder` with default settings.
   ///   - timeout: how long to wait for it.
   /// - Returns: the value.
-  /// - Throws: ``DioramaTestingError``, as ``received(timeout:)`` does, or of kind `usage` if the message has another form.
+  /// - Throws: ``DioramaTestingError``, as ``received(timeout:)`` does, or of kind `usage` if the message cannot be
+  ///   decoded.
   public func received<Value: Decodable>(
     as type: Value.Type = Value.self, timeout: Duration = .seconds(10)
   ) async throws(DioramaTestingError) -> Value {
@@ -166,12 +169,12 @@ public struct MockSocket: Sendable {
     }
   }
 
-  /// All messages of the app so far: at most the newest 10,000, or 16 MiB of them.
+  /// All messages from the app so far: at most the newest 10,000, or the newest 16 MiB.
   public var messages: [Message] {
     get async throws(DioramaTestingError) {
       var all: [Message] = []
       while true {
-        // An answer has about 1 MiB.
+        // A response contains about 1 MiB.
         let next = try await poll(after: all.last?.number ?? 0, wait: .zero).messages
         if next.isEmpty { return all }
         all += next
@@ -189,11 +192,11 @@ public struct MockSocket: Sendable {
     get async throws(DioramaTestingError) { try await poll(after: .max, wait: .zero).open }
   }
 
-  /// Waits until no app is connected, because apps have closed their WebSockets or have ended.
+  /// Waits until no app is connected, because all apps have closed their WebSockets or exited.
   ///
   /// - Parameter timeout: how long to wait.
-  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if an app is still connected then; of another kind if no stub
-  ///   accepts WebSockets at this path, or the environment cannot be reached.
+  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if an app is still connected at that time; of another kind if
+  ///   no stub accepts WebSockets at this path or the environment cannot be reached.
   public func disconnected(timeout: Duration = .seconds(10)) async throws(DioramaTestingError) {
     let deadline = ContinuousClock.now + timeout
     while true {
@@ -220,9 +223,9 @@ public struct MockSocket: Sendable {
 }
 
 extension TestEnvironment {
-  /// The other side of the app's WebSockets at a path. A stub has to accept them: `stub(.get(path)) { .webSocket() }`.
+  /// The server side of the app's WebSockets at a path. A stub must accept them: `stub(.get(path)) { .webSocket() }`.
   ///
   /// - Parameter path: the path that the app requests, without a query.
-  /// - Returns: the other side. Each has its own next message to receive.
+  /// - Returns: the server side. Each instance receives all messages, starting with the first.
   public func socket(_ path: String) -> MockSocket { MockSocket(environment: self, path: path) }
 }

@@ -110,7 +110,7 @@ extension TestEnvironment {
       with { pattern in
         switch value.content {
         case .success(let json):
-          // A string there is read as the text of a JSON document.
+          // A string here would be parsed as a JSON document.
           let isText = json.string != nil
           let document = isText ? .string(String(decoding: json.encoded(), as: UTF8.self)) : json
           pattern.bodyPatterns.append(condition(document))

@@ -11,7 +11,7 @@ public struct ServerSentEvent: Sendable {
   private var members: [JSON.Member] = []
   private var failure: DioramaTestingError?
 
-  /// An event with a text, which may have several lines.
+  /// An event with text, which may have several lines.
   ///
   /// - Parameters:
   ///   - data: the text.
@@ -25,7 +25,7 @@ public struct ServerSentEvent: Sendable {
   /// An event with a JSON value.
   ///
   /// - Parameters:
-  ///   - value: the value, encoded by a `JSONEncoder` with default settings.
+  ///   - value: the value, encoded with a `JSONEncoder` with default settings.
   ///   - event: the event's type; nil for `message`.
   ///   - id: the event's id; by default the number of the event at its path, from 1.
   /// - Returns: the event.
@@ -49,7 +49,7 @@ public struct ServerSentEvent: Sendable {
     return event
   }
 
-  /// Tells the app how long to wait before it connects again.
+  /// Sets the time that the app waits before it reconnects.
   ///
   /// - Parameter time: the time, in whole milliseconds.
   /// - Returns: an event without data.
@@ -59,9 +59,9 @@ public struct ServerSentEvent: Sendable {
     return event
   }
 
-  /// The event after a delay on the environment's timeline. Only for the events of a stub.
+  /// Delays the event on the environment's timeline. Only for the initial events of a stub.
   ///
-  /// - Parameter duration: the time since the event before, at most a day.
+  /// - Parameter duration: the time since the previous event, at most a day.
   /// - Returns: the delayed event.
   public func delayed(by duration: Duration) -> Self {
     var event = self
@@ -84,23 +84,24 @@ public struct ServerSentEvent: Sendable {
 }
 
 extension TestEnvironment {
-  /// Sends an event to all apps with an open event stream at a path. A stub has to open it:
+  /// Sends an event to all apps with an open event stream at a path. A stub must open the stream:
   /// `stub(.get(path)) { .events() }`.
   ///
   /// ```swift
   /// let count = try await environment.send(.text("room 3", event: "called"), to: "/queue/events", afterConnections: 1)
   /// ```
   ///
-  /// Events that are sent while no app is connected are kept until one is. An app that connects again with the header
-  /// `Last-Event-ID` gets what it has missed. An app that does not read is disconnected once 1 MiB waits for it.
+  /// Events that are sent while no app is connected are kept until an app connects. An app that reconnects with the
+  /// header
+  /// `Last-Event-ID` gets the events it missed. An app that doesn't read is disconnected once 1 MiB is pending.
   ///
   /// - Parameters:
   ///   - event: the event.
   ///   - path: the path that the app requests, without a query.
-  ///   - count: how many apps have to be connected before the event is sent.
+  ///   - count: how many apps must be connected before the event is sent.
   ///   - timeout: how long to wait for them.
-  /// - Returns: how many apps get the event.
-  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if fewer apps have connected in time; of another kind if no stub
+  /// - Returns: how many apps the event was sent to.
+  /// - Throws: ``DioramaTestingError`` of kind `timedOut` if fewer apps connect in time; of another kind if no stub
   ///   opens event streams at this path, the event is not valid, or the environment cannot be reached.
   @discardableResult
   public func send(
@@ -110,23 +111,24 @@ extension TestEnvironment {
       "/events", [.init("path", .string(path)), .init("event", try event.json())], afterConnections: count, timeout)
   }
 
-  /// Ends the open event streams at a path, as a server that restarts does. Apps may connect again.
+  /// Ends the open event streams at a path, like a server that restarts. Apps can reconnect.
   ///
   /// - Parameter path: the path that the app requests, without a query.
   /// - Returns: how many streams were open.
-  /// - Throws: ``DioramaTestingError`` if no stub opens event streams at this path, or the environment cannot be reached.
+  /// - Throws: ``DioramaTestingError`` if no stub opens event streams at this path, or the environment cannot be
+  ///   reached.
   @discardableResult
   public func closeEvents(at path: String) async throws(DioramaTestingError) -> Int {
     try await send(
       "/events", [.init("path", .string(path)), .init("close", .bool(true))], afterConnections: 0, .zero)
   }
 
-  /// How long one request to the environment waits; a longer wait takes several.
+  /// How long one request to the environment waits. Longer waits take several requests.
   static let longestWait = Duration.seconds(20)
 
-  /// Sends something to the apps that are connected at a path.
+  /// Sends data to the apps that are connected at a path.
   ///
-  /// - Returns: how many get it.
+  /// - Returns: how many apps it was sent to.
   func send(
     _ call: String, _ members: [JSON.Member], afterConnections count: Int, _ timeout: Duration
   ) async throws(DioramaTestingError) -> Int {

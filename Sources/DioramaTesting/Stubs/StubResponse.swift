@@ -70,7 +70,7 @@ extension TestEnvironment {
       return response
     }
 
-    /// An open event stream (`text/event-stream`), to which the test sends events with
+    /// An open event stream (`text/event-stream`). The test sends events to it with
     /// ``TestEnvironment/send(_:to:afterConnections:timeout:)``.
     ///
     /// - Parameter initial: the events that each app gets first.
@@ -87,9 +87,9 @@ extension TestEnvironment {
       return response
     }
 
-    /// Accepts WebSockets, whose other side is ``TestEnvironment/socket(_:)``.
+    /// Accepts WebSockets. ``TestEnvironment/socket(_:)`` returns their server side.
     ///
-    /// - Parameter protocols: the subprotocols that are accepted; without any, the first one that the app offers.
+    /// - Parameter protocols: the accepted subprotocols; if empty, the first one that the app offers is accepted.
     /// - Returns: the response.
     public static func webSocket(protocols: [String] = []) -> Self {
       var response = Self()

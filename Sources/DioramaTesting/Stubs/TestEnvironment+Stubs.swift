@@ -97,7 +97,7 @@ extension TestEnvironment {
     return Stub(environment: self, ids: ids, name: label)
   }
 
-  /// Answers requests by a closure that sees each of them.
+  /// Answers requests with a closure that receives each request.
   ///
   /// ```swift
   /// try await environment.stub(.post("/orders")) { request in
@@ -106,14 +106,14 @@ extension TestEnvironment {
   /// }
   /// ```
   ///
-  /// Requests that arrive at the same time are answered at the same time. If the closure throws, the app gets status 500,
-  /// and the test fails at the line of the call. A request waits for a minute at most.
+  /// The closure handles concurrent requests concurrently. If it throws, the app gets status 500, and the test fails at
+  /// the line of the call. A request waits at most one minute.
   ///
   /// - Parameters:
   ///   - pattern: the requests to answer.
   ///   - name: the stub's name in reports; by default the method and the path.
   ///   - sourceLocation: where the test fails; by default the call.
-  ///   - response: makes the response to a request.
+  ///   - response: returns the response to a request.
   /// - Returns: the stub, for removing it.
   /// - Throws: ``DioramaTestingError`` if the pattern is not valid or the environment cannot be reached.
   @discardableResult
@@ -128,7 +128,7 @@ extension TestEnvironment {
     ]
     if let name { mapping.append(.init("name", .string(name))) }
     guard let id = try await admin("POST", "/mappings", .object(mapping))["id"]?.string else {
-      throw DioramaTestingError(.environment, "the environment gave the stub \(label) no id")
+      throw DioramaTestingError(.environment, "the environment returned no id for the stub \(label)")
     }
     let calls = ClosureCalls(
       backend: backend, stub: id,
@@ -142,7 +142,8 @@ extension TestEnvironment {
     ["url", "urlPathTemplate", "urlPath"].lazy.compactMap { request[$0]?.string }.first ?? ""
   }
 
-  /// The requests that the environment has received, in order. Requests are kept while it has stubs, and in mode `mock`.
+  /// The requests that the environment has received, in order. Requests are kept while it has stubs, and in mode
+  /// `mock`.
   ///
   /// ```swift
   /// let orders = try await environment.requests(matching: .post("/orders"))
@@ -195,7 +196,7 @@ extension TestEnvironment {
     guard answer["requestJournalDisabled"] == .bool(true) else { return }
     throw DioramaTestingError(
       .usage,
-      "the environment keeps no requests, because it has no stubs or collections; add one before the app runs, or use "
+      "the environment keeps no requests because it has no stubs or collections; add one before the app runs, or use "
         + "mode mock")
   }
 

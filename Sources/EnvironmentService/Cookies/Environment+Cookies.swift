@@ -8,7 +8,7 @@ extension Environment {
   /// - Parameters:
   ///   - request: the request, with the upstream's URLs.
   ///   - index: the upstream's index.
-  ///   - form: how the request named the upstream, which tells whether the app keeps cookies apart itself.
+  ///   - form: how the request named the upstream, which determines whether the app keeps cookies apart itself.
   /// - Returns: the fields to send, match and record.
   func cookies(_ request: Request, upstream index: Int, form: AddressMap.Form) -> Headers {
     guard !form.showsHosts, upstreams.count > 1, request.headers["Cookie"] != nil else { return request.headers }

@@ -106,7 +106,7 @@ package final class Environment: Sendable {
     var keptAsSent: [String] = []
     /// The recorded values of requests that answers contain.
     var echoWarnings = EchoWarnings()
-    /// What contradicts the OpenAPI document.
+    /// Violations of the OpenAPI document.
     var contractFindings = ContractFindings()
     /// Where something was redacted in the recording.
     var redacted: [String] = []
@@ -209,7 +209,7 @@ package final class Environment: Sendable {
     refuseConnections()
   }
 
-  /// Lets the endpoints refuse connections if a fault says so.
+  /// Makes endpoints refuse connections if a fault requires it.
   func refuseConnections() {
     // Within the lock, so that the newest faults win.
     let failed = listeners.withLock { listeners in

@@ -2,12 +2,12 @@ import Basics
 import HTTPMessages
 import Stubs
 
-/// Requests whose responses a client of the admin API makes, such as a test's closure.
+/// Requests whose responses a client of the admin API provides, such as a test's closure.
 final class Callbacks: Sendable {
   /// How long a request waits for its response.
   static let patience = Duration.seconds(60)
 
-  /// A request that waits for its response.
+  /// A request that is waiting for its response.
   struct Pending: Sendable {
     let number: Int
     let stub: String
@@ -26,7 +26,7 @@ final class Callbacks: Sendable {
 
   /// Waits for the response to a request.
   ///
-  /// - Returns: nil if no client has answered in time.
+  /// - Returns: the response; nil if no client has answered in time.
   /// - Throws: `CancellationError` if the client of the request disconnects, or the environment ends.
   func response(to request: StubRequest, by stub: String) async throws -> StubResponse? {
     let logged = LoggedRequest(request)
@@ -43,12 +43,12 @@ final class Callbacks: Sendable {
     }
   }
 
-  /// Waits for requests that no client has taken yet, the deadline, or the environment's end.
+  /// Waits until there are requests that no client has taken, the deadline passes, or the environment ends.
   ///
   /// - Parameters:
-  ///   - stub: only those to this stub.
+  ///   - stub: the stub whose requests to take.
   ///   - deadline: when to give up.
-  /// - Returns: the requests, which are taken now, in order.
+  /// - Returns: the requests, in order. They are then taken.
   /// - Throws: `CancellationError`.
   func take(of stub: String, until deadline: ContinuousClock.Instant) async throws -> [Pending] {
     try await state.wait(until: deadline) { state in
@@ -63,7 +63,7 @@ final class Callbacks: Sendable {
 
   /// Answers a request.
   ///
-  /// - Returns: false if it no longer waits.
+  /// - Returns: false if the request is no longer waiting.
   func answer(_ number: Int, _ response: StubResponse) -> Bool {
     state.withLock { state in
       guard let pending = state.pending[number], pending.response == nil else { return false }

@@ -6,20 +6,20 @@ import HTTPMessages
 import Stubs
 import Transforms
 
-/// What contradicts an environment's OpenAPI document, each line once.
+/// Violations of an environment's OpenAPI document, without duplicates.
 struct ContractFindings: Sendable, Codable {
-  /// About answers of stubs, and requests that were not rejected. They fail the environment.
+  /// Violations by stub responses, and by requests that were not rejected. They fail the environment.
   var violations: [String] = []
-  /// About requests that were rejected, and the document itself.
+  /// Violations by rejected requests, and contradictions within the document.
   var notes: [String] = []
 
-  /// How many lines of each kind are kept, and how long they may be.
+  /// The maximum number of lines of each kind, and their maximum length.
   static let limit = 1000
   static let lengthLimit = 2000
 }
 
 extension Environment {
-  /// Whether the OpenAPI document answers what stubs and collections do not.
+  /// Whether the OpenAPI document answers requests that stubs and collections do not.
   var answersByContract: Bool { stubs.contract != nil && mode == .mock }
 
   /// Adds lines to the report.
@@ -36,7 +36,7 @@ extension Environment {
     changes.keepIfPossible()
   }
 
-  /// Checks an answer of a stub or a collection, and the request for it.
+  /// Checks a response of a stub or a collection, and its request.
   func checkContract(_ label: String, _ response: Response, to request: StubRequest) {
     guard let contract = stubs.contract else { return }
     let message = request.decodedMessage
@@ -64,7 +64,7 @@ extension Environment {
 }
 
 extension StubRequest {
-  /// The request with its body as it was before any content coding.
+  /// The request with its body decoded.
   var decodedMessage: Request { Request(method: method, target: target, headers: headers, body: .bytes(content)) }
 }
 

@@ -7,12 +7,12 @@ import Stubs
 import Synchronization
 import Transforms
 
-/// Makes requests slow or fail, as the network or a backend would. Every environment has one; until it has faults, it
-/// costs one check a request.
+/// Makes requests slow or makes them fail, as the network or a backend would. Every environment has one. Without
+/// faults, it costs one check per request.
 final class FaultInjector: Sendable {
   struct State: Sendable {
     var faults = FaultSet()
-    /// How often the faults were replaced.
+    /// How many times the faults were replaced.
     var changes = 0
   }
 
@@ -32,7 +32,7 @@ final class FaultInjector: Sendable {
     self.stubs = stubs
   }
 
-  /// Replaces all faults. Counts start again.
+  /// Replaces all faults and resets their counts.
   func set(_ faults: FaultSet) {
     state.withLock { state in
       state.faults = faults
@@ -90,11 +90,11 @@ extension Environment {
     changes.note()
   }
 
-  /// Answers a request, or does to it what the faults say.
+  /// Answers a request, and applies the faults to it.
   ///
   /// - Parameters:
   ///   - request: the request in the upstream's terms.
-  ///   - answer: answers it.
+  ///   - answer: answers the request.
   /// - Returns: the response.
   /// - Throws: what `answer` throws; `CancellationError` if the client disconnects.
   func withFaults(
@@ -150,14 +150,14 @@ extension Environment {
       let status = fault.status ?? 500
       var response =
         fault.body.map { Response(status: status, body: .bytes(Array($0.utf8))) }
-        ?? Problem(status: status, title: "A fault of this environment", detail: label).response
+        ?? Problem(status: status, title: "Injected fault", detail: label).response
       for (name, value) in (fault.headers ?? [:]).sorted(by: { $0.key < $1.key }) { response.headers.set(name, value) }
       if let seconds = fault.retryAfterSeconds { response.headers.set("Retry-After", "\(seconds)") }
       return response
     }
   }
 
-  /// Keeps the request for verifications, as if a stub had answered it.
+  /// Logs the request for verification, as if a stub had answered it.
   private func logFaulted(_ request: StubRequest, status: Int) {
     guard stubs.isActive else { return }
     let logged = LoggedRequest(request)
@@ -168,7 +168,7 @@ extension Environment {
 
   /// Sends the body at a limited rate on the environment's timeline.
   private func slowed(_ response: Response, to bytesPerSecond: Int) -> Response {
-    // Ten pieces a second look like a slow network, and take little work.
+    // Ten pieces per second resemble a slow network, and take little work.
     let size = max(1, min(bytesPerSecond / 10, FileBody.pieceSize))
     let pause = Double(size) / Double(bytesPerSecond) * 1000
     return passing(response) { pieces, pipe in
@@ -183,7 +183,7 @@ extension Environment {
     }
   }
 
-  /// Ends the connection within the body, or before the head if there is no body.
+  /// Closes the connection in the middle of the body, or before the head if there is no body.
   private func cut(_ response: Response, after bytes: Int?, method: String) -> Response {
     let length = response.body.length
     guard length != 0, method != "HEAD", ![204, 304].contains(response.status) else {
@@ -201,7 +201,7 @@ extension Environment {
     }
   }
 
-  /// The response with its body sent by a task.
+  /// The response with a body that a task sends.
   private func passing(
     _ response: Response,
     _ pass: @escaping @Sendable (_ pieces: () async throws -> [UInt8]?, _ pipe: BytePipe) async throws -> Void
@@ -231,7 +231,7 @@ extension Environment {
       } catch {
         pipe.fail(error)
         guard case .stream(let source, _) = body else { return }
-        // The rest is read, so that a recording of it is complete, unless the app has disconnected, or there is no end.
+        // Read the rest so that the recording is complete, unless the app has disconnected or there is no end.
         while !isEndless, !Task.isCancelled, (try? await source.read()) ?? nil != nil {}
         source.abandon()
       }

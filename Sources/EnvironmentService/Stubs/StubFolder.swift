@@ -54,13 +54,13 @@ struct StubFolder: Sendable {
         // WireMock serves both stubs, too.
         if let other = files[mapping.id] {
           notes.append(
-            "\(file): the id \(mapping.id) is also in \(other), so this stub gets another; change one of them")
+            "\(file): the id \(mapping.id) is also in \(other), so this stub gets a new id; change one of them")
           mapping = MappingReader.mapping(mapping, withID: makeID())
         }
         files[mapping.id] = file
-        // The stub of a helper that WireMock gets from an extension may not be needed.
+        // A stub with a helper from a WireMock extension may never be used.
         if let problem = mapping.response.templates?.unknownHelper {
-          notes.append("\(file): this stub answers status 500, because its template can't be used: \(problem.message)")
+          notes.append("\(file): this stub responds with 500 because its template is not valid: \(problem.message)")
         }
         all.append(mapping)
       }

@@ -40,7 +40,7 @@ extension Environment {
   ///
   /// - Parameters:
   ///   - request: the request.
-  ///   - way: the way to the upstream that the request was sent to; nil on the main port.
+  ///   - way: the URL translation for the upstream that the request was sent to; nil on the main port.
   /// - Returns: the response, and the number of the request in the log.
   /// - Throws: a ``Problem`` if the response cannot be made; `CancellationError` if the client disconnects.
   fileprivate func stubResponse(
@@ -53,7 +53,7 @@ extension Environment {
     var stub: String? = nil
     do {
       let context = matchContext
-      // A stub without a WebSocket is no answer to a handshake that the cassette or the upstream may answer.
+      // A stub without a WebSocket must not answer a handshake that the cassette or the upstream may answer.
       let hasOthers = way != nil && mode != .mock
       let mapping = try stubs.state.withLock { (state) throws(CodedError) in
         try state.store.match(request, context, isSocketWanted: hasOthers)
@@ -105,8 +105,8 @@ extension Environment {
     }
   }
 
-  /// The answer of the OpenAPI document; nil if it does not have the path. Notes what contradicts it, and what it does not
-  /// have.
+  /// The OpenAPI document's response; nil if it does not have the path. Notes violations of the document, and requests
+  /// for what it does not have.
   private func contractAnswer(to request: StubRequest) -> OpenAPIMock.Answer? {
     let message = request.decodedMessage
     let random = stubs.randomBytes(for: message)
@@ -176,7 +176,7 @@ extension Environment {
     }
   }
 
-  /// A request that does not concern the mock backend.
+  /// A request that the mock backend does not answer.
   private struct NotStubbed: Error {}
 
   /// A file of `__files` whose path a GET request names, or the `index.html` of a folder; nil if there is none.
@@ -211,7 +211,7 @@ extension Environment {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     }
     if let path {
-      detail += "; the path is not in the OpenAPI document, whose nearest one is \(path.stub.dropFirst(9))"
+      detail += "; the path is not in the OpenAPI document; the nearest one is \(path.stub.dropFirst(9))"
     } else if nearest?.first == nil {
       detail +=
         ", and there are no stubs; name a folder with \(specification.stubsAdvice), or add one with POST "
@@ -331,8 +331,8 @@ struct StubAnswer {
       guard let response = try await stubs.callbacks.response(to: request, by: mapping.id) else {
         throw CodedError(
           .unanswered,
-          "no client has made the response within \(Callbacks.patience); take requests with GET "
-            + "\(StubAdmin.path)/callbacks?stub=\(mapping.id), and answer them")
+          "no client has provided the response within \(Callbacks.patience); get requests with GET "
+            + "\(StubAdmin.path)/callbacks?stub=\(mapping.id), and answer them in time")
       }
       template = response
     }

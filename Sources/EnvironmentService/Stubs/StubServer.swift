@@ -78,7 +78,7 @@ final class StubServer: Sendable {
   /// Whether requests are logged and looked up: there is a stub, or the environment answers from stubs alone.
   var isActive: Bool { active.load(ordering: .acquiring) }
   private let active: Atomic<Bool>
-  /// Requests whose responses clients of the admin API make.
+  /// Requests whose responses clients of the admin API provide.
   let callbacks = Callbacks()
   /// Requests that are to be sent after answers.
   let webhooks = RunningStreams()
@@ -297,11 +297,11 @@ final class StubServer: Sendable {
   /// The values of a stub do not depend on requests to other stubs.
   func randomBytes(for mapping: StubMapping) -> StubBytes { randomBytes("stub \(mapping.id)") }
 
-  /// A way to draw random values for one use of a key.
+  /// A source of random values for one use of a key.
   private func randomBytes(_ key: String) -> StubBytes { StubBytes(derivation, key: key, ordinal: next(key)) }
 
-  /// A way to draw random values for one use of one of many keys, whose uses are counted together with those of a few
-  /// others, so that memory is limited.
+  /// A source of random values for one use of one of many keys. Its uses are counted together with those of a few other
+  /// keys, which limits memory.
   func randomBytes(counted key: String) -> StubBytes {
     var hash = SipHash()
     key.utf8.withContiguousStorageIfAvailable { hash.append(UnsafeRawBufferPointer($0)) }

@@ -3,18 +3,18 @@ import Cassettes
 package import HTTPMessages
 import Transforms
 
-/// What a client of the test's own tells about its request. The app's requests have no mark.
+/// What a client in the test says about its request. The app's requests have no mark.
 ///
-/// In this process it is a value, over a socket the header field `Diorama-Client: TOKEN [origin=ORIGIN] [setup]`, which is
-/// removed before the request is matched, recorded or forwarded.
+/// In this process, it is a value. Over a socket, it is the header field `Diorama-Client: TOKEN [origin=ORIGIN]
+/// [setup]`, which is removed before the request is matched, recorded or forwarded.
 package struct ClientMark: Sendable, Equatable {
   /// The name of the header field.
   package static let field = "Diorama-Client"
 
   /// The origin of the URL that the client used, if it uses the upstreams' own URLs. The response then has those, too.
   package var origin: String?
-  /// Whether the test itself sends the request, to set something up for the app. Journal and cassette tell these
-  /// requests apart.
+  /// Whether the test itself sends the request, to prepare something for the app. The journal and the cassette mark
+  /// such requests.
   package var isSetup: Bool
 
   package init(origin: String? = nil, isSetup: Bool = false) {
@@ -22,7 +22,7 @@ package struct ClientMark: Sendable, Equatable {
     self.isSetup = isSetup
   }
 
-  /// Whether the running code answers a request with ``isSetup``.
+  /// Whether the current task answers a request with ``isSetup``.
   @TaskLocal static var isOfSetup = false
 
   /// Removes the mark from a request.
@@ -31,7 +31,7 @@ package struct ClientMark: Sendable, Equatable {
   ///   - request: the request.
   ///   - token: the environment's token.
   /// - Returns: the mark; nil if there is none.
-  /// - Throws: a ``Problem`` if the mark is not valid, or does not have the token.
+  /// - Throws: a ``Problem`` if the mark is not valid or lacks the token.
   static func take(from request: inout Request, token: String) throws(Problem) -> ClientMark? {
     let values = request.headers.all(field)
     guard let value = values.first else { return nil }
@@ -39,7 +39,8 @@ package struct ClientMark: Sendable, Equatable {
     let words = value.split(separator: " ").map(String.init)
     guard values.count == 1, let given = words.first, ConstantTime.areEqual(Array(given.utf8), Array(token.utf8)) else {
       throw Problem(
-        status: 403, title: "\(field) needs the token", detail: "give the environment's token, DIORAMA_TOKEN, first")
+        status: 403, title: "\(field) needs the token",
+        detail: "start its value with the environment's token, DIORAMA_TOKEN")
     }
     var mark = ClientMark()
     for word in words.dropFirst() {
@@ -61,9 +62,9 @@ extension Environment {
   ///
   /// - Parameters:
   ///   - request: the request, with a path as its target.
-  ///   - mark: what the client tells about it.
-  /// - Returns: the response, with its body decoded. If that is a stream, it has to be read to its end or abandoned.
-  /// - Throws: ``BodyError`` if the body does not have its content coding.
+  ///   - mark: what the client says about it.
+  /// - Returns: the response, with its body decoded. If it is a stream, read it to its end or abandon it.
+  /// - Throws: ``BodyError`` if the body cannot be decoded.
   package func respond(to request: Request, as mark: ClientMark) async throws -> Response {
     var response = await EndpointHandler(self, upstream: nil, client: client).respond(to: request, as: mark)
     guard request.method != "HEAD", response.status != 204, response.status != 304 else {

@@ -41,7 +41,7 @@ final class Pipeline: Sendable {
   /// - Parameters:
   ///   - request: the request.
   ///   - port: the upstream whose own port this is; nil on the main port.
-  ///   - mark: what a client of the test's own tells about the request.
+  ///   - mark: what a client in the test says about the request.
   /// - Returns: the response.
   func respond(to request: Request, at port: Int?, as mark: ClientMark? = nil) async -> Response {
     let addresses = environment.addresses
@@ -260,7 +260,7 @@ final class Pipeline: Sendable {
       detail += "; the nearest is \(first.stub): \(first.differences.joined(separator: "; "))"
     }
     if let nearestPath {
-      detail += "; the path is not in the OpenAPI document, whose nearest one is \(nearestPath.stub.dropFirst(9))"
+      detail += "; the path is not in the OpenAPI document; the nearest one is \(nearestPath.stub.dropFirst(9))"
       nearestStubs = (nearestStubs ?? []) + [nearestPath]
     }
     if let first = nearest.first {

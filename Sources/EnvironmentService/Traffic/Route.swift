@@ -43,7 +43,7 @@ enum Route: Sendable, Equatable {
 
   /// - Parameters:
   ///   - target: a path with a query.
-  ///   - origin: the origin that the client's URL names.
+  ///   - origin: the origin of the client's URL.
   ///   - addresses: the environment's endpoints.
   init(target: String, ofOrigin origin: String, addresses: AddressMap) {
     let known = try? Origin(parsing: origin)

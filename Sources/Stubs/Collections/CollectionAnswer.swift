@@ -64,7 +64,7 @@ package struct CollectionChange: Sendable, Equatable {
   }
 
   package var kind: Kind
-  /// Counts the changes of all collections, from 1.
+  /// The number of the change among those of all collections, from 1.
   package var number = 0
   /// The name of the collection.
   package let collection: String
@@ -75,7 +75,7 @@ package struct CollectionChange: Sendable, Equatable {
   /// The item before the change; nil if it was created.
   package let old: JSON?
 
-  /// About how many bytes of JSON it has.
+  /// Its approximate size in bytes of JSON.
   package var size: Int { item.extent.size + (kind == .removed ? 0 : old?.extent.size ?? 0) }
 }
 

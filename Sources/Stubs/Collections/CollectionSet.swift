@@ -2,7 +2,8 @@ package import Basics
 
 /// The collections of an environment, and the changes of their items.
 ///
-/// Their JSON form is that of json-server: a list is a collection at `/patients/{id}`, and an object is a single resource at
+/// Their JSON form is that of json-server: a list is a collection at `/patients/{id}`, and an object is a single
+/// resource at
 /// `/profile`. An object with a `path` says more:
 ///
 /// ```json
@@ -91,7 +92,7 @@ package struct CollectionSet: Sendable {
         name: name, path: path, id: id ?? "id", items: items ?? [], schema: schema, envelope: envelope)
     }
     for other in ["items", "id", "envelope"] where given[other] != nil {
-      throw CodedError(.broken, "'item' is given, too; a single resource has no '\(other)'", at: other)
+      throw CodedError(.broken, "'item' is also given; a single resource has no '\(other)'", at: other)
     }
     return try StubCollection(name: name, path: path, item: item, schema: schema)
   }
@@ -210,7 +211,7 @@ package struct CollectionSet: Sendable {
 
   // MARK: Changes
 
-  /// The changes after the first ones, oldest first. Only the newest ``keptChanges`` are kept, or fewer if they are large;
+  /// The changes after a number, oldest first. Only the newest ``keptChanges`` are kept, or fewer if they are large,
   /// and none from before a collection was replaced or removed.
   ///
   /// - Parameters:

@@ -7,13 +7,13 @@ package import Basics
 /// event.encoded(id: "7")  // id: 7, event: booked, data: {"at": "09:00"}, and an empty line
 /// ```
 package struct ServerSentEvent: Sendable, Equatable {
-  /// Nil for the next number of the stream.
+  /// The id; nil for the next number of the stream.
   package var id: String?
   /// The type of the event; nil for `message`.
   package var name: String?
-  /// The text; each of its lines is a field of its own.
+  /// The text. Each line becomes a `data` field.
   package var data: String?
-  /// After how many milliseconds the client connects again.
+  /// The time in milliseconds before the client reconnects.
   package var retry: Int?
   package var comment: String?
 
@@ -27,7 +27,7 @@ package struct ServerSentEvent: Sendable, Equatable {
     self.comment = comment
   }
 
-  /// Reads an event strictly: `data`, `event`, `id`, `retry` and `comment`. Nil if no member of an event is given.
+  /// Reads an event's members: `data`, `event`, `id`, `retry` and `comment`. Nil if none of them is given.
   ///
   /// - Parameter members: the object; its owner calls `end()`.
   /// - Throws: ``CodedError`` that names the member.
@@ -61,7 +61,7 @@ package struct ServerSentEvent: Sendable, Equatable {
     return Array((text + "\n").utf8)
   }
 
-  /// The lines of a text, at CR LF, LF or CR, as the format has them.
+  /// The lines of a text. As in the event stream format, they end at CR LF, LF or CR.
   private static func lines(_ text: String?) -> [Substring] {
     text?.split(omittingEmptySubsequences: false) { ["\r\n", "\n", "\r"].contains($0) } ?? []
   }
@@ -69,7 +69,7 @@ package struct ServerSentEvent: Sendable, Equatable {
 
 /// What a stub sends to each client of an event stream.
 ///
-/// In mapping files it is the member `events` of a response:
+/// In mapping files, it is the member `events` of a response:
 ///
 /// ```json
 /// {"events": [{"data": {"state": "waiting"}}, {"event": "called", "data": "room 3", "delayMilliseconds": 500}]}
@@ -81,7 +81,7 @@ package struct EventScript: Sendable {
     case send(ServerSentEvent)
     /// Ends the stream.
     case close
-    /// Only waits.
+    /// Waits for the delay.
     case wait
   }
 
@@ -108,7 +108,7 @@ package struct EventScript: Sendable {
   }
 
   package private(set) var steps: [Step] = []
-  /// How many events have data, and so a number.
+  /// How many events have data, and therefore a number.
   package private(set) var count = 0
 
   /// - Parameters:
@@ -134,7 +134,7 @@ package struct EventScript: Sendable {
         continue
       }
       guard !closes else {
-        throw members.error("close", "an event is given, too; put \"close\": true into an element of its own")
+        throw members.error("close", "an event is also given; put \"close\": true in its own element")
       }
       var step = Step(delay: delay ?? 0, action: .send(event))
       if event.data != nil {

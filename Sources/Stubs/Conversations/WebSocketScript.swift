@@ -2,9 +2,9 @@ package import Basics
 import Foundation
 package import HTTPMessages
 
-/// How a stub answers a WebSocket handshake, and what it says and expects then.
+/// How a stub answers a WebSocket handshake, and the messages that it sends and expects afterward.
 ///
-/// In mapping files it is the member `webSocket` of a response. The conditions are those of `bodyPatterns`:
+/// In mapping files, it is the member `webSocket` of a response. `expect` takes the conditions of `bodyPatterns`:
 ///
 /// ```json
 /// {"webSocket": {"protocols": ["chat"], "conversation": [
@@ -12,16 +12,16 @@ package import HTTPMessages
 ///   {"close": 1000}]}}
 /// ```
 ///
-/// Without a condition, any message is taken, and the test decides what to answer.
+/// Without `expect`, any message is accepted, and the test decides how to reply.
 package struct WebSocketScript: Sendable {
   package enum Action: Sendable {
     /// A message or a close.
     case send(WebSocketMessage)
     /// A text message.
     case sendText(Template)
-    /// Waits for a message of the app; the text is the condition as it was written.
+    /// Waits for a message from the app. The string is the condition as written.
     case expect(ValueMatcher, String)
-    /// Only waits.
+    /// Waits for the delay.
     case wait
   }
 
@@ -34,7 +34,7 @@ package struct WebSocketScript: Sendable {
   /// The subprotocols that are accepted; empty for any.
   package private(set) var protocols: [String] = []
   package private(set) var steps: [Step] = []
-  /// Whether each message of the app has to be expected.
+  /// Whether the script expects messages, so that others are misses.
   package private(set) var isStrict = false
 
   /// - Parameters:
@@ -45,7 +45,7 @@ package struct WebSocketScript: Sendable {
     protocols = try members.strings("protocols") ?? []
     for (number, name) in protocols.enumerated() where name.wholeMatch(of: /[!#$%&'*+.^_`|~0-9A-Za-z\-]+/) == nil {
       throw CodedError(
-        .broken, "'\(name)' cannot be the name of a subprotocol (RFC 6455, 4.1)",
+        .broken, "'\(name)' is not a valid subprotocol name (RFC 6455, 4.1)",
         at: "\(members.place).protocols[\(number)]")
     }
     for element in try members.array("conversation") ?? [] {
@@ -62,7 +62,7 @@ package struct WebSocketScript: Sendable {
       }
       if let condition = try step.object("expect") {
         guard message == nil else {
-          throw step.error("expect", "a message to send is given, too; put it into an element of its own")
+          throw step.error("expect", "a message to send is also given; put it in its own element")
         }
         let text = String(decoding: condition.json.encoded(.line), as: UTF8.self)
         action = .expect(try MappingReader.matcher(condition), text.count > 200 ? text.prefix(200) + "…" : text)
@@ -85,7 +85,7 @@ package struct WebSocketScript: Sendable {
   /// - Throws: ``CodedError`` that names the member.
   package static func message(_ members: Members) throws(CodedError) -> WebSocketMessage? {
     let given = ["send", "sendBase64", "close"].filter { members[$0] != nil }
-    if given.count > 1 { throw members.error(given[1], "'\(given[0])' is given, too; keep one of them") }
+    if given.count > 1 { throw members.error(given[1], "'\(given[0])' is also given; keep one of them") }
     switch given.first {
     case "send":
       guard let json = members["send"] else { return nil }
@@ -102,7 +102,7 @@ package struct WebSocketScript: Sendable {
       let (code, reason) = (try code(object, "code"), try object.string("reason") ?? "")
       try object.end()
       guard reason.utf8.count <= 123 else {
-        throw object.error("reason", "has more than the 123 bytes that a close can hold; shorten it")
+        throw object.error("reason", "is longer than the 123 bytes that a close can contain; shorten it")
       }
       return .close(code, reason)
     default: return nil

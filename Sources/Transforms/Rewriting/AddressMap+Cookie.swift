@@ -11,7 +11,7 @@ extension AddressMap {
   ///   since ports do not count. The prefixes `__Secure-` and `__Host-` require `Secure`, so cookies with these names
   ///   keep it.
   /// - `Path` is prefixed with the upstream's segment in path segment form, except for `__Host-`, which requires `/`.
-  /// - With the upstream's own URL nothing changes.
+  /// - With the upstream's own URL, nothing changes.
   func cookie(_ value: String, upstream index: Int, form: Form) -> String {
     guard form != .ownURL else { return value }
     let parts = value.split(separator: ";", omittingEmptySubsequences: false)

@@ -22,7 +22,8 @@ package struct AddressMap: Sendable {
     case pathSegment
     /// To the main port as an HTTP proxy: `GET http://dev.api1.com/path`.
     case absolute
-    /// With the upstream's own URL, by a client that hands its requests over itself: `https://dev.api1.com/path`.
+    /// With the upstream's own URL, by a client that passes its requests to the environment:
+    /// `https://dev.api1.com/path`.
     case ownURL
 
     /// Whether the app sees each upstream under its own host, and keeps their cookies apart itself.

@@ -189,7 +189,7 @@ struct HTTPResponseTests {
     }
   }
 
-  @Test("have their header fields, joined if they are repeated")
+  @Test("have their header fields, with repeated ones joined")
   func fields() throws {
     let response = try parse("HTTP/1.1 204 No Content\r\nX-Token: T 1\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n\r\n")
     #expect(response?.headers == ["x-token": "T 1", "set-cookie": "a=1, b=2"])

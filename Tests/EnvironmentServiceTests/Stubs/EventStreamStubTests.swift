@@ -49,7 +49,7 @@ private struct Listener {
 struct EventStreamStubTests {
   private let stub = #"{"request": {"method": "GET", "urlPath": "/events"}, "response": {"events": []}}"#
 
-  @Test("send what a test sends to every app, on an endpoint and on the main port")
+  @Test("deliver a test's events to every app, on an endpoint and on the main port")
   func everyone() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -79,7 +79,7 @@ struct EventStreamStubTests {
     }
   }
 
-  @Test("keep events until the first app connects, and repeat what an app has missed")
+  @Test("keep events until the first app connects, and resend events that an app missed")
   func missed() async throws {
     try await withService { fixture in
       try fixture.writeMappings(
@@ -118,7 +118,7 @@ struct EventStreamStubTests {
     }
   }
 
-  @Test("play their script on the environment's timeline, as far as a moved clock allows, and then end")
+  @Test("play their script on the environment's timeline, up to the clock's time, and then end")
   func script() async throws {
     try await withService { fixture in
       try fixture.writeMappings(
@@ -140,7 +140,7 @@ struct EventStreamStubTests {
     }
   }
 
-  @Test("drop an app that does not read, with a note, and keep on serving others")
+  @Test("drop an app that does not read, with a note, and keep serving others")
   func slow() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -168,14 +168,14 @@ struct EventStreamStubTests {
       let notes = environment.journalPage(after: 0, limit: 100).entries.filter { $0.kind == "note" }
       #expect(
         notes.map(\.detail) == [
-          "stub GET /events: connection 1 was dropped, because the app did not read 1048576 bytes"
+          "stub GET /events: connection 1 was dropped because the app did not read 1048576 bytes"
         ])
       _ = slow
       _ = await environment.end()
     }
   }
 
-  @Test("can be ended by a test, and come again")
+  @Test("can be ended by a test, and reopened")
   func ended() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -194,7 +194,7 @@ struct EventStreamStubTests {
     }
   }
 
-  @Test("whose script cannot be played are cut off, and fail the environment")
+  @Test("are cut off if their script cannot be played, and fail the environment")
   func broken() async throws {
     try await withService { fixture in
       try fixture.writeMappings(
@@ -212,7 +212,7 @@ struct EventStreamStubTests {
     }
   }
 
-  @Test("answer mistakes of a test with what to do")
+  @Test("answer a test's mistakes with what to do")
   func mistakes() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -224,8 +224,8 @@ struct EventStreamStubTests {
         (#"{"path": "/events", "event": {"dat": ""}}"#, "dat: unknown member; did you mean 'data'?"),
         (
           #"{"path": "/event", "event": {"data": ""}}"#,
-          #"path: no stub of GET /event has the response .events(), in a mapping {"events": []}; add one; "#
-            + "there are: GET /events"
+          #"path: no stub for GET /event has the response .events() (in a mapping: {"events": []}); add one; "#
+            + "stubs that do: GET /events"
         ),
         (#"{"path": "/events", "event": {"data": ""}, "timeoutSeconds": 61}"#, "timeoutSeconds: expected 0 to 60"),
       ]
@@ -240,7 +240,7 @@ struct EventStreamStubTests {
       #expect(late.status == 408)
       #expect(
         late.json["detail"]?.string
-          == "no app is connected to /events; 0 connected so far; launch the app before, or wait longer")
+          == "no app is connected to /events; 0 connected so far; launch the app first, or wait longer")
       // Web pages are refused, as everywhere in this API.
       let page = try await ask(
         environment.mainPort,
@@ -252,7 +252,7 @@ struct EventStreamStubTests {
     }
   }
 
-  @Test("do not keep the environment from ending while a test waits for an app")
+  @Test("do not prevent the environment from ending while a test waits for an app")
   func ending() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)

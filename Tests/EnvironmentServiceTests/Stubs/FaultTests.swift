@@ -28,7 +28,7 @@ struct FaultTests {
     }
   }
 
-  @Test("drop a recorded answer's first request; the next one gets the answer")
+  @Test("drop the first request; the next one gets the recorded response")
   func dropped() async throws {
     let upstream = try TestUpstream { text("live \($0.target)", type: "text/plain") }
     try await withService(upstream) { fixture in
@@ -47,7 +47,7 @@ struct FaultTests {
     }
   }
 
-  @Test("answer with a status, break connections, and cut and slow bodies, of stubs and upstreams alike")
+  @Test("replace the status, break connections, and cut off and slow down bodies of stubs and upstreams")
   func kinds() async throws {
     let upstream = try TestUpstream { _ in text(String(repeating: "x", count: 100), type: "text/plain") }
     try await withService(upstream) { fixture in
@@ -80,7 +80,7 @@ struct FaultTests {
     }
   }
 
-  @Test("do not spoil a recording: what a fault answers is not recorded, what it cuts is recorded as a whole")
+  @Test("do not affect a recording: replaced responses are not recorded, and cut ones are recorded in full")
   func recorded() async throws {
     let upstream = try TestUpstream { _ in text(String(repeating: "x", count: 300_000), type: "text/plain") }
     try await withService(upstream) { fixture in
@@ -159,7 +159,7 @@ struct FaultTests {
     }
   }
 
-  @Test("hit the same requests in every run with the same seed, whatever order concurrent ones arrive in")
+  @Test("affect the same requests in every run with the same seed, in whatever order they arrive")
   func seeded() async throws {
     try await withService { fixture in
       func statuses(_ seed: String, _ targets: [String]) async throws -> [String: [Int]] {

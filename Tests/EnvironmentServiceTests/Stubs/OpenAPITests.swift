@@ -50,7 +50,7 @@ struct OpenAPITests {
     }
   }
 
-  @Test("answers from it on its endpoint and the main port, with the endpoint's URLs, the same in every run")
+  @Test("answers from it on the endpoint and the main port, with the endpoint's URLs, the same in every run")
   func answers() async throws {
     try await withDocument { fixture in
       func trace(_ seed: String?) async throws -> [String] {
@@ -99,7 +99,7 @@ struct OpenAPITests {
     }
   }
 
-  @Test("rejects invalid requests, which the journal and the report mention")
+  @Test("rejects invalid requests, and reports them in the journal and the report")
   func rejects() async throws {
     try await withDocument { fixture in
       let environment = try mocked(fixture)
@@ -120,7 +120,7 @@ struct OpenAPITests {
     }
   }
 
-  @Test("fails a request for what it does not have, and names the nearest path", arguments: [false, true])
+  @Test("fails a request for an unknown path, and names the nearest path", arguments: [false, true])
   func misses(isMain: Bool) async throws {
     try await withDocument { fixture in
       let environment = try mocked(fixture)
@@ -130,7 +130,7 @@ struct OpenAPITests {
       }
       let miss = try await get("/pest/7")
       #expect(miss.status == 404 && miss.headers["Diorama-Miss"] == "1")
-      #expect(try miss.json["detail"]?.string?.hasSuffix("whose nearest one is GET /pets/{id}") == true, "\(miss.text)")
+      #expect(try miss.json["detail"]?.string?.hasSuffix("the nearest one is GET /pets/{id}") == true, "\(miss.text)")
       #expect(try await get("/pets/7", method: "DELETE").status == 405)
       let unknown = try await get("/pets/7", ["Prefer": "code=500"])
       #expect(unknown.status == 404 && unknown.headers["Diorama-Miss"] == "1")
@@ -143,7 +143,7 @@ struct OpenAPITests {
     }
   }
 
-  @Test("fails for stubs and collections that contradict it, in every mode", arguments: [Mode.mock, .replay])
+  @Test("fails for stubs and collections that violate it, in every mode", arguments: [Mode.mock, .replay])
   func violations(mode: Mode) async throws {
     try await withDocument { fixture in
       try fixture.writeMappings(
@@ -176,7 +176,7 @@ struct OpenAPITests {
     }
   }
 
-  @Test("checks requests of other modes, without answering them")
+  @Test("checks requests in other modes, without answering them")
   func live() async throws {
     let upstream = try TestUpstream { text("live \($0.target)", type: "text/plain") }
     try await withService(upstream) { fixture in
@@ -220,7 +220,7 @@ struct OpenAPITests {
     }
   }
 
-  @Test("keeps violations over a restart")
+  @Test("keeps violations across a restart")
   func restart() async throws {
     try await withDocument { fixture in
       try fixture.writeMappings(#"{"request": {"urlPath": "/pets/1"}, "response": {"body": "x"}}"#)

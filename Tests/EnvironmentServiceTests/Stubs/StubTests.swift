@@ -98,7 +98,7 @@ struct StubTests {
     }
   }
 
-  @Test("answer 500 if their template calls a helper that doesn't exist, which is noted at the start")
+  @Test("answer 500 if their template calls a helper that doesn't exist, with a note at the start")
   func unknownHelper() async throws {
     try await withService { fixture in
       try fixture.writeMappings(
@@ -111,7 +111,7 @@ struct StubTests {
       let file = "\(fixture.folder)/stubs/mappings/mappings.json"
       let problem = "mappings[0].response.body: line 1, column 3: there is no helper 'fnow'; did you mean 'now'?"
       #expect(
-        environment.notes == ["\(file): this stub answers status 500, because its template can't be used: \(problem)"])
+        environment.notes == ["\(file): this stub responds with 500 because its template is not valid: \(problem)"])
       let refused = try await ask(environment.mainPort, request("GET", "/a"))
       #expect(refused.status == 500)
       #expect(refused.text.contains(problem))
@@ -120,7 +120,7 @@ struct StubTests {
     }
   }
 
-  @Test("with the same id in a folder are all served, which is noted at the start")
+  @Test("with the same id in a folder are all served, with a note at the start")
   func sameID() async throws {
     try await withService { fixture in
       let id = "11111111-2222-3333-4444-555555555555"
@@ -130,7 +130,7 @@ struct StubTests {
       let folder = "\(fixture.folder)/stubs/mappings"
       #expect(
         environment.notes == [
-          "\(folder)/b.json: the id \(id) is also in \(folder)/a.json, so this stub gets another; change one of them"
+          "\(folder)/b.json: the id \(id) is also in \(folder)/a.json, so this stub gets a new id; change one of them"
         ])
       #expect(try await ask(environment.mainPort, request("GET", "/a")).text == "a")
       #expect(try await ask(environment.mainPort, request("GET", "/b")).text == "b")

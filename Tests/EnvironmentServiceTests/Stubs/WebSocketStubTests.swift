@@ -101,7 +101,7 @@ struct WebSocketStubTests {
     }
   }
 
-  @Test("play a conversation with conditions, templates and pauses, also if the app is early")
+  @Test("play a conversation with conditions, templates and pauses, even if the app sends early")
   func conversation() async throws {
     try await withService { fixture in
       try fixture.writeMappings(
@@ -124,7 +124,7 @@ struct WebSocketStubTests {
   }
 
   @Test(
-    "miss a message that their conversation does not expect, with what it expects",
+    "report a message that their conversation does not expect as a miss",
     arguments: [
       (
         #"{"expect": {"equalTo": "a"}}, {"send": "x"}"#, ["b"],
@@ -165,7 +165,7 @@ struct WebSocketStubTests {
       let notes = environment.journalPage(after: 0, limit: 10).entries.filter { $0.kind == "note" }.compactMap(\.detail)
       #expect(
         notes == [
-          #"stub c: the WebSocket ended although the conversation expects a message that matches {"equalTo": "a"}"#
+          #"stub c: the WebSocket closed before the conversation received a message that matches {"equalTo": "a"}"#
         ])
     }
     try await withService { fixture in
@@ -180,7 +180,7 @@ struct WebSocketStubTests {
     }
   }
 
-  @Test("refuse frames that break the protocol, and go to the cassette if no stub is for them")
+  @Test("refuse frames that violate the protocol, and use the cassette if no stub matches")
   func others() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -198,7 +198,7 @@ struct WebSocketStubTests {
     }
   }
 
-  @Test("give what apps have said in answers of about 1 MiB")
+  @Test("return the apps' messages in responses of about 1 MiB")
   func pages() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -220,7 +220,7 @@ struct WebSocketStubTests {
     }
   }
 
-  @Test("come before recorded ones, which other stubs do not hide")
+  @Test("precede recorded ones, which other stubs do not hide")
   func beforeCassette() async throws {
     let upstream = try TestUpstream { request in
       var response = Response(
@@ -259,7 +259,7 @@ struct WebSocketStubTests {
     }
   }
 
-  @Test("drop an app that does not read, and end without it")
+  @Test("drop an app that does not read, and end without waiting for it")
   func slow() async throws {
     try await withService { fixture in
       try fixture.writeMappings(stub)
@@ -280,7 +280,7 @@ struct WebSocketStubTests {
     }
   }
 
-  @Test("and event streams are added over the admin API, and kept over a restart")
+  @Test("and event streams can be added over the admin API, and are kept across a restart")
   func restored() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
@@ -300,7 +300,7 @@ struct WebSocketStubTests {
   }
 }
 
-@Suite("Changes of collections")
+@Suite("Changes to collections")
 struct CollectionChangeTests {
   @Test("are listed with the items before and after, and can be awaited")
   func awaited() async throws {

@@ -9,7 +9,7 @@ import Transforms
 
 @testable import EnvironmentService
 
-@Suite("Mark of a client of the test's own", .timeLimit(.minutes(5)))
+@Suite("Mark of a client in the test", .timeLimit(.minutes(5)))
 struct ClientMarkTests {
   @Test("needs the environment's token, and is neither forwarded nor recorded")
   func token() async throws {
@@ -37,7 +37,7 @@ struct ClientMarkTests {
     }
   }
 
-  @Test("of the test's set-up is in journal and cassette, and its requests and the app's get their own responses")
+  @Test("for set-up is in the journal and the cassette, and the test and the app get their own responses")
   func setup() async throws {
     let upstream = try numbered()
     try await withService(upstream) { fixture in

@@ -70,7 +70,7 @@ struct CollectionSetTests {
       ),
       (
         #"{"a": {"path": "/a", "item": {}, "items": []}}"#,
-        "a.items: 'item' is given, too; a single resource has no 'items'"
+        "a.items: 'item' is also given; a single resource has no 'items'"
       ),
       (
         #"{"a": {"path": "/a/{id}", "item": {}}}"#,

@@ -14,7 +14,7 @@ struct ConversationReadingTests {
     TemplateContext(request("GET", "/a?x=1"), url: .any, parameters: .null, context) { Array(repeating: 0, count: $0) }
   }
 
-  @Test("read events, which get numbers as ids unless they have their own")
+  @Test("read events, and number those without an id")
   func events() throws {
     let script = try #require(
       try response(
@@ -54,7 +54,7 @@ struct ConversationReadingTests {
     #expect(event.event.name == "a id: 7")
   }
 
-  @Test("read a conversation of texts, JSON, bytes, conditions, pauses and a close")
+  @Test("read a conversation of text, JSON, bytes, conditions, pauses and a close")
   func conversation() throws {
     let script = try #require(
       try response(
@@ -82,7 +82,7 @@ struct ConversationReadingTests {
   }
 
   @Test(
-    "are refused with the member, and what to do",
+    "are refused, with the member and what to do",
     arguments: [
       (#"{"events": [{"dta": "x"}]}"#, "response.events[0].dta: unknown member; did you mean 'data'?"),
       (#"{"events": [{}]}"#, "response.events[0]: is empty; add 'data', 'delayMilliseconds' or \"close\": true"),
@@ -100,11 +100,11 @@ struct ConversationReadingTests {
       ),
       (
         #"{"events": [{"close": true, "data": "x"}]}"#,
-        "response.events[0].close: an event is given, too; put \"close\": true into an element of its own"
+        "response.events[0].close: an event is also given; put \"close\": true in its own element"
       ),
-      (#"{"events": [], "body": "x"}"#, "response.body: 'events' is given, too; keep one of them"),
-      (#"{"events": [], "webSocket": {}}"#, "response.webSocket: 'events' is given, too; keep one of them"),
-      (#"{"events": [], "status": 204}"#, "response.status: 'events' has a status of its own; leave this out"),
+      (#"{"events": [], "body": "x"}"#, "response.body: 'events' is also given; keep one of them"),
+      (#"{"events": [], "webSocket": {}}"#, "response.webSocket: 'events' is also given; keep one of them"),
+      (#"{"events": [], "status": 204}"#, "response.status: 'events' sets the status; remove this member"),
       (#"{"event": []}"#, "response.event: unknown member; did you mean 'events'?"),
       (#"{"webSockets": {}}"#, "response.webSockets: unknown member; did you mean 'webSocket'?"),
       (
@@ -113,7 +113,7 @@ struct ConversationReadingTests {
       ),
       (
         #"{"webSocket": {"protocols": ["a b"]}}"#,
-        "response.webSocket.protocols[0]: 'a b' cannot be the name of a subprotocol (RFC 6455, 4.1)"
+        "response.webSocket.protocols[0]: 'a b' is not a valid subprotocol name (RFC 6455, 4.1)"
       ),
       (
         #"{"webSocket": {"conversation": [{"expect": {"equalsTo": "x"}}]}}"#,
@@ -121,11 +121,11 @@ struct ConversationReadingTests {
       ),
       (
         #"{"webSocket": {"conversation": [{"expect": {"equalTo": "x"}, "send": "y"}]}}"#,
-        "response.webSocket.conversation[0].expect: a message to send is given, too; put it into an element of its own"
+        "response.webSocket.conversation[0].expect: a message to send is also given; put it in its own element"
       ),
       (
         #"{"webSocket": {"conversation": [{"send": "x", "close": 1000}]}}"#,
-        "response.webSocket.conversation[0].close: 'send' is given, too; keep one of them"
+        "response.webSocket.conversation[0].close: 'send' is also given; keep one of them"
       ),
       (
         #"{"webSocket": {"conversation": [{"close": 1006}]}}"#,
@@ -158,7 +158,7 @@ struct ConversationReadingTests {
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
   ]
 
-  @Test("answer handshakes before other stubs, and nothing else")
+  @Test("answer only handshakes, before other stubs")
   func handshakes() throws {
     var store = try StubStore(
       mapping(#"{"name": "socket", "request": {"urlPath": "/chat"}, "response": {"webSocket": {}}}"#),
@@ -182,7 +182,7 @@ struct ConversationReadingTests {
     #expect(store.constant(method: "GET", target: "/chat") == nil)
   }
 
-  @Test("are found by their path, whatever the query is")
+  @Test("are found by their path, regardless of the query")
   func paths() throws {
     var store = StubStore()
     for (url, path) in [

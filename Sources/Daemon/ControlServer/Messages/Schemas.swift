@@ -102,7 +102,7 @@ extension Schemas {
       .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
       .optional("interaction", .count, "The index of the replayed interaction."),
       .optional("detail", .words),
-      .optional("setup", .boolean, "True if the test itself sent the request, to set something up for the app."),
+      .optional("setup", .boolean, "True if the test itself sent the request, to prepare something for the app."),
     ])
 
   static let report = Schema.record(
@@ -156,10 +156,10 @@ extension Schemas {
         "The environment's faults, and how many requests each has affected."),
       .optional(
         "contractViolations", .list(of: .words),
-        "Answers of stubs, and requests that were not rejected, that contradict the OpenAPI document."),
+        "Stub responses that violate the OpenAPI document, and requests that do and were not rejected."),
       .optional(
         "contractNotes", .list(of: .words),
-        "Requests that were rejected because they contradict the OpenAPI document, and contradictions within it."),
+        "Requests that were rejected because they violate the OpenAPI document, and contradictions within it."),
       .optional("redacted", .list(of: .words), "Where something was redacted in the recording, without values."),
       .optional(
         "recording",

@@ -3,9 +3,9 @@ import Foundation
 import HTTPMessages
 import Stubs
 
-/// The open event streams and WebSockets of stubs, by path: who listens, what tests have sent, and what apps have said.
+/// The open event streams and WebSockets of stubs, by path: connected clients, and messages from tests and apps.
 final class Conversations: Sendable {
-  /// How many events are kept for apps that connect again, and messages of apps for tests; and how many bytes of them.
+  /// The maximum number and size in bytes of events kept for apps that reconnect, and of app messages kept for tests.
   static let keptCount = 10_000
   static let keptSize = 16 << 20
 
@@ -22,27 +22,27 @@ final class Conversations: Sendable {
   private struct Event: Sendable {
     let id: String?
     let bytes: [UInt8]
-    /// How many steps of its script a client had seen that got the event.
+    /// How many steps of its script a client had received when it got the event.
     var step: Int
   }
 
   private struct Client: Sendable {
     let outbox: Outbox
     let way: StubWay?
-    /// How many steps of its script it has got.
+    /// How many steps of its script it has received.
     var step = 0
   }
 
-  /// A message of an app.
+  /// A message from an app.
   struct Message: Sendable {
-    /// Counts the messages at a path, from 1.
+    /// The number of the message at its path, from 1.
     let number: Int
     /// The number of the connection at its path, from 1.
     let connection: Int
     let message: WebSocketMessage
   }
 
-  /// The elements that were added last.
+  /// The most recently added elements.
   private struct Kept<Element: Sendable>: Sendable {
     private(set) var elements: [(element: Element, size: Int)] = []
     /// How many were added.
@@ -53,7 +53,7 @@ final class Conversations: Sendable {
       elements.append((element, size))
       count += 1
       self.size += size
-      // Not each time, since the rest has to be moved.
+      // Not every time, because the remaining elements have to be moved.
       guard elements.count >= 2 * Conversations.keptCount || self.size >= 2 * Conversations.keptSize else { return }
       var surplus = 0
       while elements.count - surplus > Conversations.keptCount || self.size > Conversations.keptSize,
@@ -65,14 +65,14 @@ final class Conversations: Sendable {
       elements.removeFirst(surplus)
     }
 
-    /// Changes those after the first ones.
+    /// Changes the elements after a number.
     mutating func update(after number: Int, _ change: (inout Element) -> Void) {
       for index in elements.indices.suffix(max(0, min(elements.count, count - number))) {
         change(&elements[index].element)
       }
     }
 
-    /// Those after the first ones, as far as they are kept.
+    /// The elements after a number that are still kept.
     func after(_ number: Int) -> [Element] {
       elements.suffix(max(0, min(elements.count, Conversations.keptCount, count - max(0, number)))).map(\.element)
     }
@@ -87,13 +87,13 @@ final class Conversations: Sendable {
     /// How many apps have connected so far.
     var connections = 0
     var clients: [Int: Client] = [:]
-    /// Events of tests. Those after `delivered` came while no app was connected.
+    /// Events from tests. Those after `delivered` were sent while no app was connected.
     var events = Kept<Event>()
     var delivered = 0
-    /// How many numbers scripts use for their events, and events of tests have got.
+    /// How many numbers are used by scripts' events and by tests' events.
     var scripted = 0
     var numbered = 0
-    /// How many events of tests and steps of the script a client had got, by the id of the script's event it got last.
+    /// How many test events and script steps a client had received, by the id of the last script event it received.
     var marks: [String: (events: Int, step: Int)] = [:]
 
     mutating func mark(_ id: String?, step: Int, events: Int) {
@@ -122,9 +122,9 @@ final class Conversations: Sendable {
     return (channel?.connections ?? 0, channel?.clients.count ?? 0)
   }
 
-  /// Waits until a number of apps are connected, the deadline, or the environment's end.
+  /// Waits until a number of apps are connected, the deadline passes, or the environment ends.
   ///
-  /// - Returns: whether so many are connected.
+  /// - Returns: whether that many are connected.
   /// - Throws: `CancellationError`.
   func wait(
     for count: Int, _ kind: Kind, at path: String, until deadline: ContinuousClock.Instant
@@ -134,10 +134,10 @@ final class Conversations: Sendable {
     return connections(kind, path).open >= count
   }
 
-  /// How many requests wait for something.
+  /// How many requests are waiting.
   var waiting: Int { state.waiting }
 
-  /// Waits until no app is connected at a path, the deadline, or the environment's end.
+  /// Waits until no app is connected at a path, the deadline passes, or the environment ends.
   ///
   /// - Returns: whether none is connected.
   /// - Throws: `CancellationError`.
@@ -155,7 +155,7 @@ final class Conversations: Sendable {
     state.withLock { _ = $0.channels[Key(kind: kind, path: path)]?.clients.removeValue(forKey: connection) }
   }
 
-  /// Registers a client of a WebSocket.
+  /// Registers a WebSocket client.
   ///
   /// - Returns: the number of the connection; nil if the environment has ended.
   func accept(at path: String, _ outbox: Outbox, by way: StubWay?) -> Int? {
@@ -170,7 +170,7 @@ final class Conversations: Sendable {
     }
   }
 
-  /// Sends something to all clients, and drops those that are too slow.
+  /// Sends data to all clients, and drops those that are too slow.
   ///
   /// - Returns: the number of clients, and the connections that were dropped.
   private static func push(
@@ -191,7 +191,7 @@ final class Conversations: Sendable {
   /// - Parameters:
   ///   - event: the event.
   ///   - path: the path.
-  ///   - scripted: how many events the stub's script has, which use the first numbers.
+  ///   - scripted: how many events the stub's script has. They use the first numbers.
   /// - Returns: the event's id, how many clients get it, and the connections that were dropped because they are too slow.
   func send(
     _ event: ServerSentEvent, to path: String, scripted: Int
@@ -235,15 +235,15 @@ final class Conversations: Sendable {
     let isLost: Bool
   }
 
-  /// Registers a client of an event stream, and sends it what it has missed.
+  /// Registers an event stream client, and sends it the events that it has missed.
   ///
   /// - Parameters:
   ///   - path: the path.
-  ///   - outbox: the client's.
-  ///   - way: the way of its request.
+  ///   - outbox: the client's outbox.
+  ///   - way: the URL translation for its request.
   ///   - lastID: the client's `Last-Event-ID`; nil if it has none.
   ///   - script: the stub's script.
-  ///   - begin: the first events of the script, which are sent before what tests have sent; with their ids.
+  ///   - begin: the script's first events with their ids. They are sent before the tests' events.
   /// - Returns: where to continue; nil if the environment has ended.
   func listen(
     at path: String, _ outbox: Outbox, by way: StubWay?, lastID: String?, _ script: EventScript,
@@ -281,12 +281,12 @@ final class Conversations: Sendable {
     }
   }
 
-  /// Sends an event of a script to one client.
+  /// Sends a script's event to one client.
   ///
   /// - Parameters:
   ///   - bytes: the event.
   ///   - id: its id.
-  ///   - step: how many steps of the script the client has got then.
+  ///   - step: how many steps of the script the client has then received.
   ///   - connection: the number of the connection.
   ///   - path: the path.
   func write(_ bytes: [UInt8], id: String?, step: Int, to connection: Int, at path: String) {
@@ -321,7 +321,7 @@ final class Conversations: Sendable {
     }
   }
 
-  /// An app has sent a message.
+  /// Keeps a message that an app has sent.
   ///
   /// - Returns: its number.
   @discardableResult
@@ -337,13 +337,13 @@ final class Conversations: Sendable {
     }
   }
 
-  /// The messages of apps at a path after the first ones, as far as they are kept, and how many there were.
+  /// The kept app messages at a path after a number, and the total number of messages.
   func messages(at path: String, after number: Int) -> (messages: [Message], last: Int) {
     let messages = state.withLock { $0.channels[Key(kind: .webSocket, path: path)]?.messages }
     return (messages?.after(number) ?? [], messages?.count ?? 0)
   }
 
-  /// Waits until there are messages of apps after a number, the deadline, or the environment's end.
+  /// Waits until there are app messages after a number, the deadline passes, or the environment ends.
   func waitForMessage(at path: String, after number: Int, until deadline: ContinuousClock.Instant) async throws {
     let key = Key(kind: .webSocket, path: path)
     try await state.wait(until: deadline) { $0.isOver || $0.channels[key]?.messages.count ?? 0 > number }
@@ -351,20 +351,20 @@ final class Conversations: Sendable {
 
   // MARK: Collections
 
-  /// Items of collections have changed.
+  /// Notes that items of collections have changed.
   func noteCollectionChanges(_ count: Int) {
     // Others wait for other things.
     state.withLock { $0.collectionChanges = max($0.collectionChanges, count) }
   }
 
-  /// Waits until there are changes of collections after a number, the deadline, or the environment's end.
+  /// Waits until there are collection changes after a number, the deadline passes, or the environment ends.
   func waitForCollectionChange(after number: Int, until deadline: ContinuousClock.Instant) async throws {
     try await state.wait(until: deadline) { $0.isOver || $0.collectionChanges > number }
   }
 
   // MARK: The end
 
-  /// Forgets what tests have sent and apps have said. Connections stay open, and numbers continue.
+  /// Discards the kept events and messages. Connections stay open, and numbering continues.
   func reset() {
     state.withLock { state in
       for key in state.channels.keys {
@@ -374,7 +374,7 @@ final class Conversations: Sendable {
     }
   }
 
-  /// Ends all connections and waits.
+  /// Ends all connections and pending waits.
   func end() {
     let clients = state.withLock { state in
       state.isOver = true
@@ -386,6 +386,6 @@ final class Conversations: Sendable {
     }
   }
 
-  /// The reason of the close that WebSockets get at the end.
+  /// The close reason that WebSockets get when the environment ends.
   static let goodbye = "the environment has ended"
 }

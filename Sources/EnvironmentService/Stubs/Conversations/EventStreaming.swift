@@ -2,7 +2,7 @@ import Basics
 import HTTPMessages
 import Stubs
 
-/// An event stream of a stub, from the request to its end.
+/// One event stream of a stub, from the request to the end of the response.
 struct EventStreaming: Sendable {
   let environment: Environment
   let label: String
@@ -14,7 +14,7 @@ struct EventStreaming: Sendable {
 
   private var conversations: Conversations { environment.stubs.conversations }
 
-  /// Registers the client, and begins to send.
+  /// Registers the client, and starts sending.
   ///
   /// - Parameter lastID: the client's `Last-Event-ID`.
   /// - Returns: the body.
@@ -34,7 +34,7 @@ struct EventStreaming: Sendable {
     }
     if resumption.isLost, let lastID {
       note(
-        "the app continues after the event '\(lastID.prefix(100))', which was not sent here; it gets the stream from the start"
+        "the app resumes after event '\(lastID.prefix(100))', which was never sent; it gets the stream from the start"
       )
     }
     let player = Task {
@@ -53,7 +53,7 @@ struct EventStreaming: Sendable {
     return pipe
   }
 
-  /// The first events, without a delay, as far as they need not wait for the client.
+  /// The leading events that have no delay and fit into the client's queue.
   private func first() throws(CodedError) -> [(id: String?, bytes: [UInt8])] {
     var events: [(id: String?, bytes: [UInt8])] = []
     var size = 0

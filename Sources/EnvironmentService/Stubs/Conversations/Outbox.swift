@@ -1,16 +1,16 @@
 import Basics
 import HTTPMessages
 
-/// What waits to be sent to one client of an event stream or a WebSocket, in order.
+/// The queue of data to send to one client of an event stream or a WebSocket.
 ///
-/// A test never waits for a slow client, and neither do other clients: once ``limit`` bytes of a test's messages wait,
+/// A slow client delays neither the test nor other clients: once ``limit`` bytes of the test's messages are queued,
 /// ``push(_:)`` refuses more, and the client is dropped.
 final class Outbox: Sendable {
-  /// How many bytes of a test's messages may wait, beyond those in the buffers of the connection.
+  /// The maximum number of queued bytes of a test's messages, in addition to the connection's buffers.
   static let limit = 1 << 20
-  /// How many bytes of a script may wait before the script does.
+  /// The number of queued bytes at which a script pauses.
   static let scriptLimit = 64 << 10
-  /// How long a client that does not read stays connected after the end of its environment.
+  /// How long a client that does not read stays connected after its environment has ended.
   private static let grace = Duration.seconds(60)
 
   private struct Chunk {
@@ -31,12 +31,12 @@ final class Outbox: Sendable {
   private let state = Monitor(State())
   private let pipe: BytePipe
 
-  /// - Parameter pipe: what leads to the client. The outbox is its only writer.
+  /// - Parameter pipe: the pipe to the client. The outbox is its only writer.
   init(_ pipe: BytePipe) { self.pipe = pipe }
 
-  /// Adds a message of a test.
+  /// Adds a message from a test.
   ///
-  /// - Returns: false if too much is waiting already. Drop the client then.
+  /// - Returns: false if too much is queued. Drop the client then.
   func push(_ bytes: [UInt8]) -> Bool {
     state.withLock { state in
       guard !state.isFinished, !state.isOver else { return true }
@@ -47,7 +47,7 @@ final class Outbox: Sendable {
     }
   }
 
-  /// Adds a message of a script. Wait for ``room()`` before.
+  /// Adds a message from a script. Wait for ``room()`` first.
   func write(_ bytes: [UInt8]) {
     state.withLock { state in
       guard !state.isFinished, !state.isOver else { return }
@@ -67,7 +67,7 @@ final class Outbox: Sendable {
   /// Whether more can be sent.
   var isOpen: Bool { state.withLock { !$0.isFinished && !$0.isOver } }
 
-  /// Ends the stream after what is waiting, and after a last message.
+  /// Ends the stream after the queued messages and a last one.
   func finish(_ last: [UInt8] = []) {
     state.withLock { state in
       guard !state.isFinished, !state.isOver else { return }
@@ -76,7 +76,7 @@ final class Outbox: Sendable {
     }
   }
 
-  /// Ends the stream with the environment: like ``finish(_:)``, but a client that does not read is dropped at some time.
+  /// Ends the stream when the environment ends: like ``finish(_:)``, but drops a client that does not read in time.
   func end(_ last: [UInt8]) {
     finish(last)
     let delay = Delay(until: .now + Self.grace) { [weak self] in self?.drop() }
@@ -85,7 +85,7 @@ final class Outbox: Sendable {
     }
   }
 
-  /// Breaks the connection, without what is waiting.
+  /// Drops the connection, and discards the queued messages.
   func drop() {
     state.withLock { state in
       state.isOver = true
@@ -95,7 +95,7 @@ final class Outbox: Sendable {
     pipe.fail(BodyError.streamCut)
   }
 
-  /// Sends what is added, until the end. Call it once.
+  /// Sends the queued messages until the stream ends. Call it once.
   func run() async {
     while true {
       await state.waitIgnoringCancellation { !$0.chunks.isEmpty || $0.isFinished || $0.isOver }

@@ -1,8 +1,8 @@
 import Basics
 import Diorama
 
-/// When the steps of a script are due: each its delay after the one before, on the environment's timeline. If the test moves
-/// a manual clock past several steps, all of them follow.
+/// Schedules the steps of a script on the environment's timeline, each after its delay from the previous one. If the
+/// test advances a manual clock past several steps, all of them are due.
 struct ScriptPace {
   private let environment: Environment
   private let clock: DioramaClock
@@ -14,7 +14,7 @@ struct ScriptPace {
     due = clock.instant
   }
 
-  /// Waits until the next step is due, at most until the environment ends.
+  /// Waits until the next step is due, or the environment ends.
   ///
   /// - Parameter milliseconds: the step's delay.
   /// - Throws: `CancellationError`.
@@ -24,6 +24,6 @@ struct ScriptPace {
     try await environment.streams.wait { [clock, due] in try await clock.sleep(until: due) }
   }
 
-  /// Counts from now, after a step that waited for the app.
+  /// Restarts the schedule from now, after a step that waited for the app.
   mutating func restart() { due = clock.instant }
 }

@@ -3,18 +3,19 @@ import Foundation
 import HTTPMessages
 import Stubs
 
-// What a test says and hears as the other side of its apps. WireMock has none of it.
+// A test's side of conversations with its apps. WireMock's API has no such calls.
 extension StubAdmin {
-  /// The longest time in seconds that a request waits.
+  /// The maximum time in seconds that a request waits.
   private static let longestWait = 60.0
 
-  /// Answers the calls that may wait; nil for others.
+  /// Answers the calls that can wait; nil for other calls.
   ///
   /// - `POST /__admin/events`: sends an event, or ends streams.
-  /// - `GET /__admin/events?path=PATH`: how many apps listen. `untilClosed=true&timeout=SECONDS` waits until none does.
+  /// - `GET /__admin/events?path=PATH`: how many apps are connected. `untilClosed=true&timeout=SECONDS` waits until
+  ///   none is.
   /// - `POST /__admin/sockets`: sends a message or a close.
-  /// - `GET /__admin/sockets?path=PATH&after=NUMBER&timeout=SECONDS`: the apps' messages, or with `untilClosed=true`.
-  /// - `GET /__admin/callbacks?stub=ID&timeout=SECONDS`: requests that wait for a response, each once.
+  /// - `GET /__admin/sockets?path=PATH&after=NUMBER&timeout=SECONDS`: the apps' messages; `untilClosed=true` as above.
+  /// - `GET /__admin/callbacks?stub=ID&timeout=SECONDS`: requests that are waiting for a response, each returned once.
   /// - `POST /__admin/callbacks/NUMBER`: the response to one of them, as in a mapping.
   /// - `GET /__admin/collections/NAME/changes?after=NUMBER&timeout=SECONDS`: the changes of items.
   func waitingAnswer(_ request: Request, _ body: [UInt8]) async throws -> Response? {
@@ -105,7 +106,7 @@ extension StubAdmin {
     let deadline = try poll(target).until
     guard let id = target.queryValues("stub").first?.lowercased(),
       let stub = stubs.state.withLock({ $0.store[id] }), stub.response.isCallback
-    else { throw Problem(status: 404, title: "Unknown stub", detail: "no stub with the response callback has this id") }
+    else { throw Problem(status: 404, title: "Unknown stub", detail: "no stub with a callback response has this id") }
     let taken = try await waiting { try await stubs.callbacks.take(of: id, until: deadline) }
     return Self.json([
       "requests": .array(
@@ -117,12 +118,12 @@ extension StubAdmin {
   private func answerCallback(_ number: String, _ json: JSON) throws -> Response {
     let response = try MappingReader.response(json)
     guard !response.isCallback, response.events == nil, response.webSocket == nil else {
-      throw CodedError(.broken, "a callback cannot answer with another callback, events or a WebSocket")
+      throw CodedError(.broken, "a callback cannot return another callback, events or a WebSocket")
     }
     guard let number = Int(number), stubs.callbacks.answer(number, response) else {
       throw Problem(
         status: 404, title: "Unknown request",
-        detail: "no request with the number \(number.prefix(40)) waits; its app may have disconnected")
+        detail: "no request with the number \(number.prefix(40)) is waiting; the app may have disconnected")
     }
     return Self.json([:])
   }
@@ -140,7 +141,7 @@ extension StubAdmin {
       guard after <= count else {
         throw Problem(
           status: 400, title: "Unknown change",
-          detail: "after=\(after), but the last change is \(count); use the number of an earlier answer")
+          detail: "after=\(after), but the last change is \(count); use a number from an earlier response")
       }
       guard changes.isEmpty, ContinuousClock.now < deadline, !stubs.conversations.isOver else {
         let page = Self.page(changes, \.size)
@@ -154,7 +155,7 @@ extension StubAdmin {
     }
   }
 
-  /// The first elements, with about 1 MiB in all, so that an answer does not grow without a limit.
+  /// The first elements, about 1 MiB in total, which limits the size of a response.
   private static func page<Element>(_ all: [Element], _ size: (Element) -> Int) -> ArraySlice<Element> {
     var total = 0
     return all.prefix { element in
@@ -198,7 +199,7 @@ extension StubAdmin {
     return path
   }
 
-  /// The number after which something is asked for, and until when to wait for it.
+  /// The number after which elements are requested, and the deadline for waiting.
   private func poll(_ target: StubRequest) throws -> (after: Int, until: ContinuousClock.Instant) {
     let (after, timeout) = (target.queryValues("after").first ?? "0", target.queryValues("timeout").first ?? "0")
     guard let number = Int(after), number >= 0 else {
@@ -218,9 +219,9 @@ extension StubAdmin {
       ($0.store.conversation(at: path, part), $0.store.conversationURLs(part).prefix(5))
     }
     if let stub { return stub }
-    let known = others.isEmpty ? "" : "; there are: \(others.joined(separator: ", "))"
+    let known = others.isEmpty ? "" : "; stubs that do: \(others.joined(separator: ", "))"
     throw CodedError(
-      .usage, "no stub of GET \(path) has the response \(swift), in a mapping \(json); add one\(known)", at: "path")
+      .usage, "no stub for GET \(path) has the response \(swift) (in a mapping: \(json)); add one\(known)", at: "path")
   }
 
   // MARK: Waiting
@@ -237,10 +238,10 @@ extension StubAdmin {
     let expected = wait.connections == 1 ? "no app is" : "\(open) of \(wait.connections) apps are"
     throw Problem(
       status: 408, title: "No app is connected",
-      detail: "\(expected) connected to \(wait.path); \(total) connected so far; launch the app before, or wait longer")
+      detail: "\(expected) connected to \(wait.path); \(total) connected so far; launch the app first, or wait longer")
   }
 
-  /// Waits until no app is connected at a path, if a request asks for it.
+  /// Waits until no app is connected at a path, if the request has `untilClosed=true`.
   @discardableResult
   private func waitUntilClosed(
     _ kind: Conversations.Kind, _ path: String, _ target: StubRequest
@@ -253,10 +254,10 @@ extension StubAdmin {
     let open = stubs.conversations.connections(kind, path).open
     throw Problem(
       status: 408, title: "Apps are still connected",
-      detail: "still connected to \(path): \(open); end the app before, or wait longer")
+      detail: "\(open) still connected to \(path); end the app first, or wait longer")
   }
 
-  /// Waits, unless too many requests wait already.
+  /// Waits, unless too many requests are already waiting.
   private func waiting<Result>(_ wait: () async throws -> Result) async throws -> Result {
     if let waits = environment.stateWaits, !waits.enter() {
       throw Problem(
@@ -273,7 +274,7 @@ extension StubAdmin {
     for connection in dropped {
       environment.note(
         .note, status: 200, method: "GET", url: path,
-        text: "\(stub.label): connection \(connection) was dropped, because the app did not read \(Outbox.limit) bytes")
+        text: "\(stub.label): connection \(connection) was dropped because the app did not read \(Outbox.limit) bytes")
     }
   }
 

@@ -5,7 +5,7 @@ import Dispatch
 import HTTPMessages
 import Stubs
 
-/// The server's side of a WebSocket of a stub: plays the stub's conversation, and passes messages between the app and tests.
+/// The server side of a stub's WebSocket: plays the stub's conversation, and passes messages between the app and tests.
 struct WebSocketConversation: Sendable {
   let environment: Environment
   let label: String
@@ -25,7 +25,7 @@ struct WebSocketConversation: Sendable {
   /// - Returns: the response.
   func response(to request: StubRequest, headers: Headers) -> Response {
     var response = Response(status: 101, reason: "Switching Protocols", headers: headers)
-    // Clients may fail if none of the subprotocols that they offer is chosen.
+    // Clients may fail if none of the subprotocols that they offer is selected.
     let offered = WebSocketHandshake.protocols(of: request.headers)
     let chosen = offered.first { script.protocols.isEmpty || script.protocols.contains($0) }
     if let chosen, headers["Sec-WebSocket-Protocol"] == nil {
@@ -53,7 +53,7 @@ struct WebSocketConversation: Sendable {
     let progress = Monitor(Progress())
     let sender = Task {
       await outbox.run()
-      // Nothing more can be said: the other side was closed, dropped, or has left.
+      // Nothing more can be sent: the connection was closed or dropped, or the app has disconnected.
       app.incoming.abandon()
     }
     let player = Task {
@@ -66,13 +66,13 @@ struct WebSocketConversation: Sendable {
     await sender.value
     await player.value
     if let step = progress.withLock({ $0.isMissed ? nil : $0.expected }) {
-      note("the WebSocket ended although the conversation expects a message that matches \(step)")
+      note("the WebSocket closed before the conversation received a message that matches \(step)")
     }
   }
 
-  /// How far the conversation is.
+  /// The progress of the conversation.
   private struct Progress {
-    /// The messages of the app that no step has taken yet.
+    /// Messages from the app that no step has consumed yet.
     var unread: [(number: Int, message: WebSocketMessage)] = []
     /// The condition that a step waits for.
     var expected: String?
@@ -95,7 +95,7 @@ struct WebSocketConversation: Sendable {
           case .pong: break
           case .close:
             hasClosed = true
-            // Ignored if the close is the answer to one.
+            // Has no effect if the app's close answers one of the stub's.
             outbox.finish(message.frame())
           case .text, .binary: took(way?.toUpstream(message) ?? message, connection, progress, outbox)
           }
@@ -114,7 +114,7 @@ struct WebSocketConversation: Sendable {
   ) {
     let number = conversations.receive(message, at: path, from: connection)
     guard script.isStrict else {
-      // The last one is known to templates.
+      // Templates can refer to the last message.
       return progress.withLock { $0.unread = [(number, message)] }
     }
     let isSurplus = progress.withLock { progress in
@@ -171,7 +171,7 @@ struct WebSocketConversation: Sendable {
     if let surplus { missed(surplus.message, surplus.number, "the conversation is over", outbox) }
   }
 
-  /// What templates can refer to: also the app's last message.
+  /// What templates can refer to, including the app's last message.
   private func context(after message: WebSocketMessage?) -> TemplateContext {
     var context = context
     context.now = environment.now
@@ -207,7 +207,7 @@ struct WebSocketConversation: Sendable {
 }
 
 extension WebSocketMessage {
-  /// The beginning of a message for people.
+  /// The beginning of a message, for display.
   var excerpt: String {
     guard kind == .text else { return "\(payload.count) bytes" }
     let text = String(decoding: payload.prefix(400), as: UTF8.self)

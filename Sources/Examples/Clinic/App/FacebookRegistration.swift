@@ -6,7 +6,7 @@ struct FacebookRegistration {
   let facebook: FacebookAPI
   let screen: Screen
 
-  /// Asks for the code that Facebook shows after the log-in, and registers the account's owner.
+  /// Asks for the code that Facebook shows after login, and registers the account's owner.
   func run() async throws {
     guard let code = screen.ask("log in with Facebook, and enter the code it shows:") else { return }
     let user = try await api.register(facebookToken: facebook.token(for: code))
@@ -14,7 +14,7 @@ struct FacebookRegistration {
   }
 }
 
-/// The part of Facebook's API that a log-in needs.
+/// The part of Facebook's API that login uses.
 struct FacebookAPI {
   static let live = URL(string: "https://graph.facebook.com") ?? URL(filePath: "/")
 
@@ -25,7 +25,7 @@ struct FacebookAPI {
     self.base = base
   }
 
-  /// The token for the code of a log-in.
+  /// Requests the token for a login code.
   func token(for code: String) async throws -> String {
     struct Answer: Decodable {
       var token: String

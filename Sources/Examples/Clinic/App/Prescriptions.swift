@@ -2,7 +2,7 @@ import Diorama
 
 /// The prescriptions of a new patient. Tries again if the network or the backend fails.
 struct Prescriptions {
-  /// The time before another attempt.
+  /// The delay before another attempt.
   private static let pause = Duration.seconds(5)
   private static let attempts = 3
 

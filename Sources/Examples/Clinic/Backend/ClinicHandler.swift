@@ -126,7 +126,7 @@ final class ClinicHandler: RequestHandler {
 
   // MARK: Prescriptions
 
-  /// None, since GPs write them in a program of their own.
+  /// Always empty: GPs write prescriptions in a separate program.
   private func listPrescriptions(_ call: Call) throws -> Response {
     _ = try user(call)
     return try Replies.json(200, [String]())
