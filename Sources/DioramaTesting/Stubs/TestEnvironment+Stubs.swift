@@ -273,7 +273,7 @@ private struct ClosureCalls: Sendable {
     do {
       let responses = try await response(request).json()
       guard responses.count == 1 else {
-        throw DioramaTestingError(.usage, "a closure that sees the request returns one response, not several")
+        throw DioramaTestingError(.usage, "a closure that receives the request must return a single response")
       }
       answer = responses[0]
     } catch {
