@@ -26,7 +26,7 @@ struct MappingReaderTests {
       ),
       (
         #"{"request": {"bodyPatterns": [{"contains": "1", "caseInsensitive": true}]}}"#,
-        "request.bodyPatterns[0].caseInsensitive: 'contains' distinguishes upper and lower case; "
+        "request.bodyPatterns[0].caseInsensitive: 'contains' is always case-sensitive; "
           + "use equalTo, or matches with (?i)"
       ),
       (

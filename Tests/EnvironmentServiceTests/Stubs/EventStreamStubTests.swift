@@ -113,7 +113,7 @@ struct EventStreamStubTests {
       #expect(try await script.next() == "id: 5\ndata: five\n\n")
       #expect(try await sent.next() == "id: 5\ndata: five\n\n")
       let notes = environment.journalPage(after: 0, limit: 100).entries.filter { $0.kind == "note" }
-      #expect(notes.compactMap(\.detail).contains { $0.contains("continues after the event 'x'") })
+      #expect(notes.compactMap(\.detail).contains { $0.contains("resumes after event 'x'") })
       _ = await environment.end()
     }
   }
