@@ -296,7 +296,7 @@ package struct StubStore: Sendable {
   /// The stubs whose URL may match.
   private func buckets(method: String, target: String) -> [Bucket] {
     let path = target.prefix { $0 != "?" }
-    // An empty query is none.
+    // An empty query counts as no query.
     let target = target.hasSuffix("?") ? String(target.dropLast()) : target
     return [method, nil].flatMap { method in
       [
