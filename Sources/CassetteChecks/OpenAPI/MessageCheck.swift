@@ -204,7 +204,9 @@ struct MessageCheck {
       let has = content.members.map(\.name).joined(separator: ", ")
       return add(
         part, nil, content.pointer,
-        "\(essence.isEmpty ? "no content type" : essence) is not in the document, which has \(has)", kind: .contentType)
+        essence.isEmpty
+          ? "the content type is missing; the document has \(has)"
+          : "\(essence) is not in the document, which has \(has)", kind: .contentType)
     }
     guard let schema = media["schema"] else { return }
     switch BodyShape(body, contentType: contentType) {

@@ -73,9 +73,9 @@ extension Environment {
   }
 
   private func faultUses() -> [Report.Fault]? {
-    let faults = faults.state.withLock { $0.faults }
-    guard !faults.rules.isEmpty else { return nil }
-    return zip(faults.rules, faults.uses).map { .init(fault: redactor.redact($0.label), requests: $1) }
+    let (faults, replaced) = faults.state.withLock { ($0.faults, $0.replaced) }
+    let all = replaced + zip(faults.rules.map(\.label), faults.uses).map { (label: $0, uses: $1) }
+    return all.isEmpty ? nil : all.map { .init(fault: redactor.redact($0.label), requests: $0.uses) }
   }
 
   private func unusedStubs() -> [String]? {

@@ -14,6 +14,8 @@ final class FaultInjector: Sendable {
     var faults = FaultSet()
     /// How many times the faults were replaced.
     var changes = 0
+    /// Replaced faults that have affected requests, and how many. Not kept over a restart.
+    var replaced: [(label: String, uses: Int)] = []
   }
 
   let state: Guarded<State>
@@ -35,6 +37,8 @@ final class FaultInjector: Sendable {
   /// Replaces all faults and resets their counts.
   func set(_ faults: FaultSet) {
     state.withLock { state in
+      state.replaced += zip(state.faults.rules.map(\.label), state.faults.uses).filter { $1 > 0 }
+        .prefix(max(0, 1000 - state.replaced.count)).map { (label: $0, uses: $1) }
       state.faults = faults
       state.changes += 1
       active.store(!faults.rules.isEmpty, ordering: .releasing)

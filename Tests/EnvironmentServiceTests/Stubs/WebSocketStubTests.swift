@@ -96,7 +96,7 @@ struct WebSocketStubTests {
       let answer = try await environment.call("GET", "/sockets?path=/chat&untilClosed=true&timeout=60")
       #expect(answer.json["open"] == .int(0))
       #expect(answer.json["connections"] == .int(3))
-      #expect(try await environment.say(#""send": "anyone?""#) == 0)
+      #expect(try await environment.say(#""send": "anyone?", "afterConnections": 0"#) == 0)
       #expect(await environment.end().report.ok)
     }
   }

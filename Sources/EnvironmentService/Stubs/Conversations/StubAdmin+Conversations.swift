@@ -68,7 +68,8 @@ extension StubAdmin {
   // MARK: WebSockets
 
   private func sendMessage(_ members: Members) async throws -> Response {
-    let wait = try Wait(members)
+    // Unlike events, messages are not kept for an app that connects later.
+    let wait = try Wait(members, apps: members["close"] == nil ? 1 : 0)
     let message = try WebSocketScript.message(members)
     try members.end()
     guard let message else { throw members.error("send", "missing; add 'send', 'sendBase64' or 'close'") }
@@ -172,11 +173,11 @@ extension StubAdmin {
     let connections: Int
     let seconds: Double
 
-    init(_ members: Members) throws(CodedError) {
+    init(_ members: Members, apps: Int = 0) throws(CodedError) {
       guard let path = try members.string("path") else { throw members.error("path", "missing; add the app's path") }
       if let problem = Self.problem(path) { throw members.error("path", problem) }
       self.path = path
-      connections = try members.int("afterConnections", in: 0...100_000) ?? 0
+      connections = try members.int("afterConnections", in: 0...100_000) ?? apps
       seconds = try members.number("timeoutSeconds") ?? 10
       guard (0...StubAdmin.longestWait).contains(seconds) else {
         throw members.error("timeoutSeconds", "expected 0 to \(Int(StubAdmin.longestWait)) seconds")
