@@ -219,10 +219,16 @@ package struct StubStore: Sendable {
 
   /// Counts an answer of a stub, and moves its scenario on.
   package mutating func use(_ id: String) {
-    entries[id]?.uses += 1
-    guard let step = entries[id]?.mapping.scenario, let next = step.next else { return }
+    guard let index = entries.index(forKey: id), let step = Self.count(&entries.values[index]), let next = step.next
+    else { return }
     if states[step.name] != next { moves += 1 }
     states[step.name] = next
+  }
+
+  /// Counts an answer in place: copying a stub costs more than most answers.
+  private static func count(_ entry: inout Entry) -> StubMapping.ScenarioStep? {
+    entry.uses += 1
+    return entry.mapping.scenario
   }
 
   /// The stubs nearest to a request, with their distance from 0 to 1, the nearest first.
