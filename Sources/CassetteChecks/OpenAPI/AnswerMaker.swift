@@ -49,7 +49,8 @@ struct AnswerMaker {
       return try answer(status, response, preferences)
     }
     let success = names.compactMap { Int($0) }.filter { 200..<300 ~= $0 }.min()
-    let other = names.first.map { Int($0) ?? (Int($0.prefix(1)) ?? 2) * 100 }
+    // Some names may not be valid statuses.
+    let other = names.lazy.map { Int($0) ?? (Int($0.prefix(1)) ?? 2) * 100 }.first { 100..<600 ~= $0 }
     let status =
       success ?? (names.contains { $0.hasPrefix("2") || $0 == "default" } ? 200 : other.map { max(200, $0) } ?? 200)
     guard let response = responses?.response(for: status) else {
