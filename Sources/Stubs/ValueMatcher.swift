@@ -212,7 +212,7 @@ package struct WholePattern: Sendable {
     // On its own first, so that errors show the expression as it was written. In Java's mode DOTALL a dot matches line
     // breaks, too.
     _ = try Pattern(text)
-    pattern = try Pattern("(?s)(?:\(text))")
+    pattern = try Pattern("(?s)(?:\(text))", writtenAs: text)
   }
 
   package func matches(_ bytes: [UInt8], _ context: MatchContext) throws(CodedError) -> Bool {

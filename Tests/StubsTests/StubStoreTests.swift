@@ -202,6 +202,6 @@ struct StubStoreTests {
       }
     }
     let error = #expect(throws: CodedError.self) { try store.answer(request("POST", "/never/1", [:], body)) }
-    #expect(error?.message == "stub stub: the pattern '(?s)(?:(a+)+)' takes too long; avoid nested repetitions")
+    #expect(error?.message == "stub stub: the pattern '(a+)+' takes too long; avoid nested repetitions")
   }
 }

@@ -25,9 +25,12 @@ package final class Pattern: Sendable {
   /// The groups that back references refer to.
   fileprivate let references: [Int]
 
+  /// - Parameters:
+  ///   - text: the expression.
+  ///   - written: the expression as messages show it; nil for the same text.
   /// - Throws: `CodedError` if the text is not a valid expression.
-  package init(_ text: String) throws(CodedError) {
-    self.text = text
+  package init(_ text: String, writtenAs written: String? = nil) throws(CodedError) {
+    self.text = written ?? text
     isAboutMarkup = Self.isAboutMarkup(text)
     let translated = try Self.translated(text)
     let counts = translated.matches(of: /\\[xop]\{|\{([0-9]{1,5})/).compactMap { $0.1.flatMap { Int($0) } }
