@@ -14,6 +14,10 @@ let package = Package(
     .library(name: "Diorama", targets: ["Diorama"]),
     .library(name: "DioramaTesting", targets: ["DioramaTesting"]),
     .library(name: "DioramaURLSession", targets: ["DioramaURLSession"]),
+    .library(name: "DioramaScenarios", targets: ["DioramaScenarios"]),
+    // A product of its own, since it needs Chromium and libvterm.
+    .library(name: "DioramaScreens", targets: ["DioramaScreens"]),
+    .plugin(name: "FeatureTests", targets: ["FeatureTests"]),
     // A product of its own, so that no app links libsecret by accident.
     .library(name: "DioramaSecretService", targets: ["DioramaSecretService"]),
     .executable(name: "diorama", targets: ["DioramaCommand"]),
@@ -56,6 +60,9 @@ let package = Package(
     .systemLibrary(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .systemLibrary(
+      name: "CVTerm", pkgConfig: "vterm",
+      providers: [.apt(["libvterm-dev"]), .brew(["libvterm"])]),
     .systemLibrary(name: "CPosixSpawn"),
     .systemLibrary(name: "CEpoll"),
     // What `diorama version` prints. A variable, since SwiftPM caches what a manifest reads from git.
@@ -119,12 +126,30 @@ let package = Package(
     .target(name: "DioramaURLSession", dependencies: ["Basics", "DioramaTesting", "HTTPMessages"]),
     .target(name: "Gherkin"),
     .target(name: "CucumberExpressions", dependencies: ["Basics"]),
+    .target(name: "ScenarioReports", dependencies: ["Basics", "Gherkin"]),
+    .target(
+      name: "DioramaScenarios",
+      dependencies: [
+        "Basics", "ControlAPI", "CucumberExpressions", "DioramaTesting", "EnvironmentConfiguration", "Gherkin",
+        "HTTPMessages", "ScenarioReports",
+      ]),
+    .target(
+      name: "DioramaScreens",
+      dependencies: [
+        "Basics", "ChildProcesses", "DioramaScenarios", "DioramaTesting",
+        .target(name: "CVTerm", condition: .when(platforms: [.linux, .macOS])),
+      ]),
+    .executableTarget(name: "FeatureTestGenerator", dependencies: ["Basics", "EnvironmentConfiguration", "Gherkin"]),
+    .plugin(
+      name: "FeatureTests", capability: .buildTool(), dependencies: ["FeatureTestGenerator"],
+      path: "Sources/FeatureTests"),
     .executableTarget(
       name: "DioramaCommand",
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
         "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
-        "CassetteConversion", "CassetteChecks", "Transforms", "CBuild",
+        "CassetteConversion", "CassetteChecks", "Transforms", "Gherkin", "CucumberExpressions", "ScenarioReports",
+        "CBuild",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
     .executableTarget(
@@ -225,6 +250,20 @@ let package = Package(
     .testTarget(
       name: "CucumberExpressionsTests", dependencies: ["Basics", "CassetteConversion", "CucumberExpressions"],
       exclude: ["Fixtures"]),
+    .testTarget(
+      name: "ScenarioReportsTests", dependencies: ["Basics", "Gherkin", "ScenarioReports"], exclude: ["Fixtures"]),
+    .testTarget(
+      name: "FeatureTestGeneratorTests",
+      dependencies: ["Basics", "EnvironmentConfiguration", "FeatureTestGenerator", "Gherkin", "TestSupport"]),
+    .testTarget(
+      name: "DioramaScenariosTests",
+      dependencies: [
+        "Basics", "CucumberExpressions", "DioramaScenarios", "DioramaTesting", "Gherkin", "ScenarioReports",
+        "TestSupport",
+      ]),
+    .testTarget(
+      name: "DioramaScreensTests",
+      dependencies: ["Basics", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "TestSupport"]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [

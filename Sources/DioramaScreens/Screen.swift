@@ -1,0 +1,1 @@
+// Page objects on real screens.

@@ -1,0 +1,5 @@
+import Gherkin
+
+@main enum Main {
+  static func main() {}
+}

@@ -1,0 +1,1 @@
+// Cucumber messages, and the reports made of them.
