@@ -142,7 +142,7 @@ struct GroupPattern: Sendable {
 
 extension String {
   /// The text as a regular expression that matches just this.
-  var escapedForRegularExpression: String {
+  package var escapedForRegularExpression: String {
     var escaped = ""
     for scalar in unicodeScalars {
       if #"^$[](){}.|?*+\"#.unicodeScalars.contains(scalar) { escaped += "\\" }

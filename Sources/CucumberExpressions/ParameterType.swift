@@ -34,8 +34,8 @@ public struct ParameterType<Value>: Sendable {
       name, regexps, useForSnippets: useForSnippets, preferForRegexpMatch: preferForRegexpMatch, transform: transform)
   }
 
-  init(
-    _ name: String, _ regexps: [String], useForSnippets: Bool, preferForRegexpMatch: Bool,
+  package init(
+    _ name: String, _ regexps: [String], useForSnippets: Bool = true, preferForRegexpMatch: Bool = false,
     transform: @escaping @Sendable (String) throws -> Value
   ) throws(ExpressionError) {
     erased = try AnyParameterType(name, regexps, Value.self, useForSnippets, preferForRegexpMatch) { values in
@@ -60,6 +60,15 @@ public struct ParameterType<Value>: Sendable {
   /// - Throws: ``ExpressionError`` for a name or a regular expression that is not valid.
   public init(
     _ name: String, capturing regexps: String..., useForSnippets: Bool = true, preferForRegexpMatch: Bool = false,
+    transform: @escaping @Sendable ([String?]) throws -> Value
+  ) throws(ExpressionError) {
+    try self.init(
+      name, capturing: regexps, useForSnippets: useForSnippets, preferForRegexpMatch: preferForRegexpMatch,
+      transform: transform)
+  }
+
+  package init(
+    _ name: String, capturing regexps: [String], useForSnippets: Bool = true, preferForRegexpMatch: Bool = false,
     transform: @escaping @Sendable ([String?]) throws -> Value
   ) throws(ExpressionError) {
     erased = try AnyParameterType(name, regexps, Value.self, useForSnippets, preferForRegexpMatch, transform)

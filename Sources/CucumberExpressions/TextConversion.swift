@@ -5,7 +5,7 @@ extension String {
   /// Converts a text to a number, `Bool`, `Decimal`, string, case of an enum, or value written as JSON.
   ///
   /// - Throws: ``ExpressionError`` with what was expected.
-  func converted<Value>(to type: Value.Type) throws(ExpressionError) -> Value {
+  package func converted<Value>(to type: Value.Type) throws(ExpressionError) -> Value {
     if let optional = type as? any OptionalType.Type {
       if let value = try optional.wrapping(self) as? Value { return value }
     } else if let value = simplyConverted(to: type) {
@@ -82,7 +82,7 @@ extension RawRepresentable {
 
 extension CaseIterable {
   /// How the cases are written: their strings as raw values, or their names.
-  static var texts: [String] { allCases.map(text) }
+  package static var texts: [String] { allCases.map(text) }
 
   static func value(_ text: String) -> Self? { allCases.first { Self.text($0) == text } }
 

@@ -1,0 +1,197 @@
+import Basics
+import Gherkin
+import Synchronization
+
+/// The scenario that is running, for step definitions and hooks.
+///
+/// ```swift
+/// After { if ScenarioContext.current?.hasFailed == true { print("failed:", ScenarioContext.current?.name ?? "") } }
+/// ```
+public final class ScenarioContext: Sendable {
+  /// The context of the code that is running: of a step, or of a hook of a scenario.
+  @TaskLocal public static var current: ScenarioContext?
+
+  /// The scenario's name.
+  public var name: String { scenario.name }
+  /// The feature's name.
+  public var feature: String { source.name }
+  /// The name of the rule around the scenario.
+  public var rule: String? { scenario.rule }
+  /// The path of the feature file, or of the Swift file of a scenario written in Swift.
+  public var path: String { source.path }
+  /// The line of the scenario, or of its row of examples, from 1.
+  public var line: Int { scenario.line }
+  /// The tags of the feature, the rule, the scenario and the examples, each with its `@`.
+  public var tags: [String] { scenario.tags }
+  /// How often the scenario was tried before; see the tag `@retry`.
+  public let attempt: Int
+  /// Whether a step or a hook has failed.
+  public var hasFailed: Bool { state.withLock { $0.hasFailed } }
+  /// The text of the step that is running, without its keyword; nil in hooks of the scenario.
+  public var step: String? { state.withLock { $0.step?.text } }
+
+  struct State {
+    var hasFailed = false
+    /// The step or hook that is running, by its index in the plan.
+    var index: Int?
+    var step: PackedScenario.Step?
+    /// Failures of the step that is running.
+    var failures: [String] = []
+  }
+
+  let scenario: PackedScenario
+  let source: FeatureSource
+  let state = Guarded(State())
+  /// What steps that call other steps look in. Only the scenario's own task uses it.
+  nonisolated(unsafe) let catalog: StepCatalog
+  let record: @Sendable (ScenarioAttachment, _ index: Int?) -> Void
+
+  init(
+    _ scenario: PackedScenario, of source: FeatureSource, attempt: Int, catalog: StepCatalog,
+    record: @escaping @Sendable (ScenarioAttachment, _ index: Int?) -> Void
+  ) {
+    self.scenario = scenario
+    self.source = source
+    self.attempt = attempt
+    self.catalog = catalog
+    self.record = record
+  }
+
+  /// Attaches data to the step or hook that is running, for reports.
+  ///
+  /// - Parameters:
+  ///   - bytes: the data.
+  ///   - mediaType: its type, such as `image/png`.
+  ///   - name: a file name.
+  public func attach(_ bytes: [UInt8], mediaType: String, name: String? = nil) {
+    record(ScenarioAttachment(bytes: bytes, mediaType: mediaType, name: name), state.withLock { $0.index })
+  }
+}
+
+/// The file that a scenario comes from.
+struct FeatureSource: Sendable, Hashable {
+  /// The feature's name.
+  let name: String
+  /// The absolute path.
+  let path: String
+  /// The test's module.
+  let module: String
+
+  /// The file's name.
+  var file: String { path.split(separator: "/").last.map(String.init) ?? path }
+}
+
+/// Data that a scenario has attached.
+struct ScenarioAttachment: Sendable {
+  let bytes: [UInt8]
+  let mediaType: String
+  let name: String?
+}
+
+/// Marks a step as not yet written: throw it. The scenario fails, and reports say `pending`.
+///
+/// ```swift
+/// When("she pays by card") { throw PendingStep("needs the payment sandbox") }
+/// ```
+public struct PendingStep: Error, CustomStringConvertible {
+  /// The reason.
+  public let reason: String
+  /// Creates the error.
+  public init(_ reason: String = "") { self.reason = reason }
+  /// `pending: <reason>`.
+  public var description: String { reason.isEmpty ? "pending" : "pending: \(reason)" }
+}
+
+/// Skips the rest of the scenario: throw it from a step or a ``Before`` hook. The test counts as skipped.
+public struct SkippedStep: Error, CustomStringConvertible {
+  /// The reason.
+  public let reason: String
+  /// Creates the error.
+  public init(_ reason: String = "") { self.reason = reason }
+  /// `skipped: <reason>`.
+  public var description: String { reason.isEmpty ? "skipped" : "skipped: \(reason)" }
+}
+
+extension StepDefinitions {
+  /// Attaches a text to the running step, for reports.
+  ///
+  /// - Parameters:
+  ///   - text: the text.
+  ///   - mediaType: its type.
+  ///   - name: a file name.
+  public func attach(_ text: String, mediaType: String = "text/plain", name: String? = nil) {
+    ScenarioContext.current?.attach(Array(text.utf8), mediaType: mediaType, name: name)
+  }
+
+  /// Attaches data to the running step, for reports.
+  ///
+  /// - Parameters:
+  ///   - bytes: the data.
+  ///   - mediaType: its type, such as `image/png`.
+  ///   - name: a file name.
+  public func attach(_ bytes: [UInt8], mediaType: String, name: String? = nil) {
+    ScenarioContext.current?.attach(bytes, mediaType: mediaType, name: name)
+  }
+
+  /// Adds a line to the running step's log, for reports.
+  public func log(_ text: String) {
+    ScenarioContext.current?.attach(Array(text.utf8), mediaType: ScenarioAttachment.log, name: nil)
+  }
+
+  /// Adds a link to the running step, for reports.
+  public func link(_ url: String) {
+    ScenarioContext.current?.attach(Array(url.utf8), mediaType: ScenarioAttachment.links, name: nil)
+  }
+
+  /// Runs another step, from a step definition.
+  ///
+  /// ```swift
+  /// Given("a patient with an appointment") {
+  ///   try await self.perform("a patient named \"Zoë\"")
+  ///   try await self.perform("she books 1 slot")
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - text: the step's text, without a keyword.
+  ///   - table: the step's table, the first row included.
+  ///   - docString: the step's doc string.
+  /// - Throws: the step's error, or one that says that no step, or several, match the text.
+  public func perform(_ text: String, table: [[String]]? = nil, docString: String? = nil) async throws {
+    guard let context = ScenarioContext.current else {
+      throw ScenarioError("'\(text)': steps can be performed only by step definitions and hooks of a running scenario")
+    }
+    let step = PackedScenario.Step(
+      keyword: "", text: text, line: context.line, column: 1, table: table, docString: docString)
+    switch try context.catalog.match(text) {
+    case .one(let match): try await match.bound(to: step)()
+    case .none: throw ScenarioError(context.catalog.undefinedMessage(for: step))
+    case .several(let matches): throw ScenarioError(StepCatalog.ambiguousMessage(for: step, matches))
+    }
+  }
+}
+
+extension ScenarioAttachment {
+  /// The media types of Cucumber for logs and links.
+  static let log = "text/x.cucumber.log+plain"
+  static let links = "text/uri-list"
+}
+
+extension StepCatalog {
+  /// What to do about a step that nothing matches.
+  func undefinedMessage(for step: PackedScenario.Step) -> String {
+    var lines = ["undefined step: \(step.keyword)\(step.text)"]
+    let near = nearest(to: step.text)
+    if !near.isEmpty {
+      lines.append("similar: " + near.map { "'\($0.pattern.source)' (\($0.file))" }.joined(separator: ", "))
+    }
+    lines.append("define it:\n" + snippet(for: step).code)
+    return lines.joined(separator: "\n")
+  }
+
+  /// What to do about a step that several definitions match.
+  static func ambiguousMessage(for step: PackedScenario.Step, _ matches: [StepMatch]) -> String {
+    let list = matches.map { "\n  '\($0.definition.pattern.source)' (\($0.definition.file))" }.joined()
+    return "ambiguous step: \(step.keyword)\(step.text)\nThese definitions match it; change one of them:\(list)"
+  }
+}

@@ -1,0 +1,150 @@
+import Basics
+import Foundation
+import Gherkin
+import Synchronization
+import Testing
+
+/// What the scenarios of a test process share: hooks of the run, observers, and the summary at the end.
+final class ScenarioProcess: Sendable {
+  /// That of this process, which ends when the process does.
+  static let shared: ScenarioProcess = {
+    let process = ScenarioProcess(observers: [])
+    atexit { ScenarioProcess.shared.end() }
+    return process
+  }()
+
+  private struct State {
+    var lastID = 0
+    var beforeHooks: [String: Task<String?, Never>] = [:]
+    var afterHooks: [(hook: Hook, key: String)] = []
+    var undefined: [(step: PackedScenario.Step, place: String, snippet: Snippet)] = []
+    var hasFailed = false
+    var hasEnded = false
+  }
+
+  private let state = Guarded(State())
+  private let observers: [any ScenarioObserver]
+
+  init(observers: [any ScenarioObserver]) { self.observers = observers }
+
+  func nextID() -> Int {
+    state.withLock { state in
+      state.lastID += 1
+      return state.lastID
+    }
+  }
+
+  func tell(_ event: ScenarioEvent) {
+    let now = Date()
+    if case .stepFinished(_, _, _, let result) = event, result.status != .passed, result.status != .skipped {
+      state.withLock { $0.hasFailed = true }
+    }
+    for observer in observers { observer.receive(event, at: now) }
+  }
+
+  func noteUndefined(_ step: PackedScenario.Step, at place: SourceLocation, _ snippet: Snippet) {
+    state.withLock { $0.undefined.append((step, place.shortText, snippet)) }
+  }
+
+  // MARK: Hooks of the run
+
+  /// Runs the hooks that have not run yet, and waits for those that other scenarios run.
+  ///
+  /// - Returns: the failure of a hook, if one has failed.
+  func runBeforeHooks(of catalog: StepCatalog) async -> String? {
+    var failure: String?
+    for hook in catalog.hooks where hook.moment == .afterRun {
+      let key = "\(hook.place)"
+      state.withLock { state in
+        if !state.afterHooks.contains(where: { $0.key == key }) { state.afterHooks.append((hook, key)) }
+      }
+    }
+    for hook in catalog.hooks where hook.moment == .beforeRun {
+      // It runs once, whatever task waits for it.
+      let sendable = SendableHook(hook: hook)
+      let key = "\(hook.place)"
+      let task = state.withLock { state in
+        if let task = state.beforeHooks[key] { return task }
+        let task = Task.detached { await self.run(sendable.hook) }
+        state.beforeHooks[key] = task
+        return task
+      }
+      failure = await task.value ?? failure
+    }
+    return failure
+  }
+
+  private func run(_ hook: Hook) async -> String? {
+    let event = RunHook(isBefore: hook.moment == .beforeRun, name: hook.name, place: hook.place)
+    tell(.runHookStarted(event))
+    let start = ContinuousClock.now
+    var result = StepResult(status: .passed)
+    do { try await hook.body() } catch {
+      result = StepResult(status: .failed, message: "\(error)", errorType: "\(type(of: error))")
+    }
+    result.duration = ContinuousClock.now - start
+    tell(.runHookFinished(event, result))
+    guard result.status == .failed else { return nil }
+    state.withLock { $0.hasFailed = true }
+    return "the \(hook.description) failed: \(result.message ?? "")"
+  }
+
+  // MARK: The end
+
+  /// Runs the hooks of the end, writes the reports, and prints what to do about undefined steps.
+  func end() {
+    guard
+      state.withLock({ state in
+        defer { state.hasEnded = true }
+        return !state.hasEnded && (state.lastID > 0 || !state.beforeHooks.isEmpty)
+      })
+    else { return }
+    let hooks = state.withLock { $0.afterHooks.map { SendableHook(hook: $0.hook) } }
+    var failures: [String] = []
+    if !hooks.isEmpty {
+      let done = DispatchSemaphore(value: 0)
+      let collected = Guarded<[String]>([])
+      // The thread that exits waits; the hooks run on others.
+      Task.detached {
+        for hook in hooks.reversed() {
+          if let failure = await self.run(hook.hook) { collected.withLock { $0.append(failure) } }
+        }
+        done.signal()
+      }
+      done.wait()
+      failures = collected.withLock { $0 }
+    }
+    tell(.runFinished(hasSucceeded: !state.withLock { $0.hasFailed }))
+    if let summary { Self.say(summary) }
+    guard !failures.isEmpty else { return }
+    for failure in failures { Self.say("diorama: \(failure)") }
+    fflush(nil)
+    _exit(1)
+  }
+
+  /// All undefined steps, each snippet once; nil if there are none.
+  var summary: String? {
+    let undefined = state.withLock { $0.undefined }
+    guard !undefined.isEmpty else { return nil }
+    var places: [Snippet: [String]] = [:]
+    var order: [Snippet] = []
+    for (_, place, snippet) in undefined {
+      if places[snippet] == nil { order.append(snippet) }
+      if places[snippet]?.contains(place) != true { places[snippet, default: []].append(place) }
+    }
+    let count = undefined.count == 1 ? "1 step is" : "\(undefined.count) steps are"
+    let list = order.map { snippet in
+      "// \(places[snippet, default: []].joined(separator: ", "))\n\(snippet.code)"
+    }
+    return "diorama: \(count) undefined; add to your step definitions:\n\n" + list.joined(separator: "\n\n")
+  }
+
+  private static func say(_ text: String) {
+    FileHandle.standardError.write(Data((text + "\n").utf8))
+  }
+}
+
+/// A hook of the run, which belongs to no scenario's task.
+private struct SendableHook: @unchecked Sendable {
+  let hook: Hook
+}

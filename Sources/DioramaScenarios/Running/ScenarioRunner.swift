@@ -1,0 +1,303 @@
+import Basics
+import CucumberExpressions
+import Foundation
+import Gherkin
+import Testing
+
+/// The failures of a scenario that is running, as the test library reports them.
+final class ScenarioProgress: Sendable {
+  /// That of the running test.
+  @TaskLocal static var current: ScenarioProgress?
+
+  private struct State {
+    var failures: [String] = []
+    /// The step that is running, for messages: `in booking.feature:12: When she books 2 slots`.
+    var place: String?
+    var willBeRetried = false
+  }
+
+  private let state = Guarded(State())
+
+  /// Notes a failure that the test library has recorded.
+  ///
+  /// - Returns: the running step, for the message, and whether the failure is not the last word, since the scenario will be
+  ///   tried again.
+  @discardableResult
+  func note(_ failure: String) -> (place: String?, willBeRetried: Bool) {
+    state.withLock { state in
+      state.failures.append(failure)
+      return (state.place, state.willBeRetried)
+    }
+  }
+
+  /// The failures since the last call.
+  func takeFailures() -> [String] {
+    state.withLock { state in
+      defer { state.failures = [] }
+      return state.failures
+    }
+  }
+
+  func begin(willBeRetried: Bool) {
+    state.withLock { $0 = State(willBeRetried: willBeRetried) }
+  }
+
+  func enter(_ place: String?) { state.withLock { $0.place = place } }
+}
+
+/// Runs a scenario, in a test of any test library.
+struct ScenarioRunner {
+  /// How an attempt ended.
+  enum Outcome {
+    case passed, failed
+    case skipped(String)
+  }
+
+  let scenario: PackedScenario
+  let source: FeatureSource
+  let progress: ScenarioProgress
+  /// What is shared by the scenarios of the process.
+  let process: ScenarioProcess
+  /// Extra attempts of a scenario that fails, unless its tag `@retry:N` says otherwise.
+  var retries = 0
+  /// Records a failure with the test library, which tells ``progress``.
+  let fail: (_ message: String, _ place: SourceLocation) -> Void
+  let makeDefinitions: () throws -> any StepDefinitions
+
+  /// Runs the scenario, again if it fails and may be retried.
+  ///
+  /// - Returns: how its last attempt ended.
+  /// - Throws: only what cancels the test.
+  func run() async throws -> Outcome {
+    let retries: Int
+    do { retries = try scenario.retries ?? self.retries } catch {
+      fail("\(error)", location(scenario.line, scenario.column))
+      return .failed
+    }
+    var outcome = Outcome.passed
+    for attempt in 0...retries {
+      progress.begin(willBeRetried: attempt < retries)
+      outcome = try await run(attempt: attempt, willBeRetried: attempt < retries)
+      guard case .failed = outcome else { break }
+    }
+    return outcome
+  }
+
+  private func run(attempt: Int, willBeRetried: Bool) async throws -> Outcome {
+    let definitions: any StepDefinitions
+    do { definitions = try makeDefinitions() } catch {
+      fail("the step definitions cannot be created: \(error)", location(scenario.line, scenario.column))
+      return .failed
+    }
+    let catalog = StepCatalog(definitions.steps)
+    let attempt = ScenarioAttempt(self, catalog, attempt: attempt)
+    for problem in catalog.problems { fail(problem.message, problem.place) }
+    if let problem = await process.runBeforeHooks(of: catalog) {
+      fail(problem, location(scenario.line, scenario.column))
+    }
+    return try await attempt.run(willBeRetried: willBeRetried)
+  }
+
+  /// A place in the feature file.
+  func location(_ line: Int, _ column: Int) -> SourceLocation {
+    SourceLocation(
+      fileID: "\(source.module)/\(source.file)", filePath: source.path, line: max(line, 1), column: max(column, 1))
+  }
+}
+
+extension PackedScenario {
+  /// The extra attempts that the last tag `@retry:N` asks for.
+  fileprivate var retries: Int? {
+    get throws {
+      guard let tag = tags.last(where: { $0.hasPrefix("@retry:") }) else { return nil }
+      guard let number = Int(tag.dropFirst(7)), (0...100).contains(number) else {
+        throw ScenarioError(
+          "'\(tag)' is not valid; write the number of extra attempts, from 0 to 100, such as @retry:2")
+      }
+      return number
+    }
+  }
+}
+
+/// One attempt to run a scenario.
+private final class ScenarioAttempt {
+  private let runner: ScenarioRunner
+  private let catalog: StepCatalog
+  private let context: ScenarioContext
+  private let plan: ScenarioPlan
+  private let attempt: Int
+  /// The hooks and steps, in the order of the plan.
+  private var items: [Item] = []
+  private var skipReason: String?
+  /// Whether the rest of the steps is skipped.
+  private var isBlocked = false
+
+  fileprivate enum Item {
+    case step(PackedScenario.Step, Result<StepCatalog.Match, any Error>)
+    case hook(Hook)
+  }
+
+  init(_ runner: ScenarioRunner, _ catalog: StepCatalog, attempt: Int) {
+    self.runner = runner
+    self.catalog = catalog
+    self.attempt = attempt
+    let scenario = runner.scenario
+    items += catalog.hooks(.beforeScenario, for: scenario.tags).map(Item.hook)
+    items += scenario.steps.map { step in Item.step(step, Result { try catalog.match(step.text) }) }
+    items += catalog.hooks(.afterScenario, for: scenario.tags).map(Item.hook)
+    let process = runner.process
+    let plan = ScenarioPlan(
+      id: process.nextID(), scenario: scenario, source: runner.source, items: items.map(\.planned),
+      parameterTypes: catalog.parameterTypes.parameterTypes.compactMap { type in
+        catalog.parameterTypePlaces[type.name].map { (type, $0) }
+      },
+      definitions: catalog.definitions.map { $0.matched([]) })
+    self.plan = plan
+    context = ScenarioContext(scenario, of: runner.source, attempt: attempt, catalog: catalog) { attachment, index in
+      process.tell(.attached(plan.id, attempt: attempt, index: index, attachment))
+    }
+  }
+
+  func run(willBeRetried: Bool) async throws -> ScenarioRunner.Outcome {
+    let process = runner.process
+    process.tell(.planned(plan))
+    process.tell(.attemptStarted(plan.id, attempt: attempt))
+    // Errors in definitions and hooks of the run fail the scenario before its first step.
+    let failures = runner.progress.takeFailures()
+    context.state.withLock { $0.hasFailed = !failures.isEmpty }
+    isBlocked = !failures.isEmpty
+    for index in items.indices {
+      try await ScenarioContext.$current.withValue(context) { try await run(index) }
+    }
+    let hasFailed = context.hasFailed
+    process.tell(.attemptFinished(plan.id, attempt: attempt, willBeRetried: hasFailed && willBeRetried))
+    if hasFailed { return .failed }
+    return skipReason.map { .skipped($0) } ?? .passed
+  }
+
+  private func run(_ index: Int) async throws {
+    let process = runner.process
+    context.state.withLock { $0.index = index }
+    process.tell(.stepStarted(plan.id, attempt: attempt, index: index))
+    let start = ContinuousClock.now
+    var result: StepResult
+    switch items[index] {
+    case .hook(let hook): result = try await run(hook)
+    case .step(let step, let match): result = try await run(step, match)
+    }
+    result.duration = ContinuousClock.now - start
+    switch result.status {
+    case .passed: break
+    case .skipped:
+      if !isBlocked { skipReason = result.message ?? "" }
+      isBlocked = true
+    case .failed, .pending, .undefined, .ambiguous:
+      isBlocked = true
+      context.state.withLock { $0.hasFailed = true }
+    }
+    context.state.withLock { $0.index = nil }
+    process.tell(.stepFinished(plan.id, attempt: attempt, index: index, result))
+  }
+
+  private func run(_ hook: Hook) async throws -> StepResult {
+    runner.progress.enter("in the \(hook.description) of '\(runner.scenario.name)'")
+    defer { runner.progress.enter(nil) }
+    return try await result(at: hook.place) { try await hook.body() }
+  }
+
+  private func run(
+    _ step: PackedScenario.Step, _ match: Result<StepCatalog.Match, any Error>
+  ) async throws -> StepResult {
+    let place = runner.location(step.line, step.column)
+    runner.progress.enter("in \(runner.source.file):\(step.line): \(step.keyword)\(step.text)")
+    context.state.withLock { $0.step = step }
+    defer {
+      runner.progress.enter(nil)
+      context.state.withLock { $0.step = nil }
+    }
+    switch match {
+    case .failure(let error):
+      runner.fail("\(error)", place)
+      return StepResult(status: .failed, message: taken())
+    case .success(.none):
+      let message = catalog.undefinedMessage(for: step)
+      let snippet = catalog.snippet(for: step)
+      runner.process.noteUndefined(step, at: place, snippet)
+      runner.fail(message, place)
+      _ = taken()
+      return StepResult(status: .undefined, message: message, snippet: snippet)
+    case .success(.several(let matches)):
+      let message = StepCatalog.ambiguousMessage(for: step, matches)
+      runner.fail(message, place)
+      _ = taken()
+      return StepResult(status: .ambiguous, message: message)
+    case .success(.one(let match)):
+      guard !isBlocked else { return StepResult(status: .skipped) }
+      let tags = runner.scenario.tags
+      return try await result(at: place, of: match.definition) { [catalog] in
+        let body = try match.bound(to: step)
+        for hook in catalog.hooks(.beforeStep, for: tags) { try await hook.body() }
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
+        if case .failure = outcome { self.context.state.withLock { $0.hasFailed = true } }
+        for hook in catalog.hooks(.afterStep, for: tags) { try await hook.body() }
+        try outcome.get()
+      }
+    }
+  }
+
+  /// Runs code, and records the error that it throws.
+  private func result(
+    at place: SourceLocation, of definition: Definition? = nil, _ body: () async throws -> Void
+  ) async throws -> StepResult {
+    do {
+      try await body()
+    } catch let error as PendingStep {
+      runner.fail("\(error)", place)
+      _ = taken()
+      return StepResult(status: .pending, message: error.reason.isEmpty ? nil : error.reason)
+    } catch let error as SkippedStep {
+      return StepResult(status: .skipped, message: error.reason)
+    } catch {
+      // Cancellation of the test, for which the test library throws an error of its own.
+      if Task.isCancelled { throw error }
+      runner.fail("\(error)" + (definition.map { " (in the step defined at \($0.file))" } ?? ""), place)
+      return StepResult(status: .failed, message: taken(), errorType: "\(type(of: error))")
+    }
+    let failure = taken()
+    return failure.map { StepResult(status: .failed, message: $0) } ?? StepResult(status: .passed)
+  }
+
+  private func taken() -> String? {
+    let failures = runner.progress.takeFailures()
+    return failures.isEmpty ? nil : failures.joined(separator: "\n")
+  }
+}
+
+extension ScenarioAttempt.Item {
+  fileprivate var planned: ScenarioPlan.Item {
+    switch self {
+    case .hook(let hook): .hook(moment: hook.moment, name: hook.name, tags: hook.tags, place: hook.place)
+    case .step(let step, .success(.one(let match))): .step(step, definitions: [match.planned])
+    case .step(let step, .success(.several(let matches))): .step(step, definitions: matches.map(\.planned))
+    case .step(let step, _): .step(step, definitions: [])
+    }
+  }
+}
+
+extension StepMatch {
+  fileprivate var planned: ScenarioPlan.MatchedDefinition {
+    definition.matched(arguments.map { ($0.group, $0.parameterType.name) })
+  }
+}
+
+extension Definition {
+  fileprivate func matched(
+    _ arguments: [(group: Argument.Group, parameterType: String)]
+  ) -> ScenarioPlan.MatchedDefinition {
+    var isRegularExpression = true
+    if case .expression = pattern { isRegularExpression = false }
+    return .init(
+      source: pattern.source, isRegularExpression: isRegularExpression, place: place, arguments: arguments)
+  }
+}
