@@ -100,7 +100,12 @@ final class AcceptLoop {
       if descriptor < 0 { isOutOfDescriptors = [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) }
       return descriptor < 0 ? nil : (descriptor, listener.handler)
     }
-    if isOutOfDescriptors { acceptLater() }
+    if isOutOfDescriptors {
+      acceptLater()
+    } else if accepted == nil {
+      // The backlog is empty. Until then, responses keep closing their connections, since clients wait.
+      core.isCrowded.store(false, ordering: .relaxed)
+    }
     return accepted
   }
 
@@ -119,8 +124,8 @@ final class AcceptLoop {
 
   private func acceptAgain() {
     guard core.isCrowded.load(ordering: .relaxed), hasRoom else { return }
-    core.isCrowded.store(false, ordering: .relaxed)
     watchListeners(for: diorama_epoll_in)
+    for id in core.registry.withLock({ Array($0.listeners.keys) }) { accept(id) }
   }
 
   private var hasRoom: Bool {
