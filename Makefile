@@ -125,6 +125,7 @@ lint: ready ## Checks formatting, wording, what tests link, and that a warning i
 		{ echo "lint: Package.swift does not treat warnings as errors; is $(CURDIR) a link?" >&2; exit 1; }
 	@$(SWIFT) package --ignore-lock dump-package | Config/lint-dependencies
 	@DIORAMA_WITHOUT_EMBEDDED_HOSTING=1 $(SWIFT) build -q --target DioramaURLSession --scratch-path .build/core
+	@DIORAMA_WITHOUT_EMBEDDED_HOSTING=1 $(SWIFT) build -q --target DioramaScenarios --scratch-path .build/core
 
 # The commit that `diorama version` prints: of the sources, or given where they are no git repository.
 COMMIT = $(or $(DIORAMA_COMMIT),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null),unknown)
