@@ -1,27 +1,27 @@
 import Basics
-import ChildProcesses
+package import ChildProcesses
 @preconcurrency import Dispatch
-import Foundation
+package import Foundation
 import HTTPMessages
 
 /// A launched program: its output, its end, and the waits for them.
-final class LaunchedProcess: Sendable {
+package final class LaunchedProcess: Sendable {
   /// An output stream of the program.
-  enum Stream: Sendable {
+  package enum Stream: Sendable {
     case output, errors
   }
 
-  let pid: pid_t
+  package let pid: pid_t
   let state = Guarded(State())
   private let input: Guarded<Int32>
 
-  /// Launches a program.
+  /// Launches a program as the leader of a process group, or of a session if ``Spawn/ownSession`` is set.
   ///
   /// - Parameters:
-  ///   - spawn: the program, its variables and extra descriptors.
+  ///   - spawn: the program, its variables, and descriptors in addition to, or instead of, the pipes at 0 to 2.
   ///   - folder: the folder of its contract; removed when the program has ended, or with this process.
   /// - Throws: ``NotStarted``.
-  init(_ spawn: Spawn, folder: String) throws(NotStarted) {
+  package init(_ spawn: Spawn, folder: String) throws(NotStarted) {
     let guardian = try Guard(removing: folder, closesOthers: true)
     let stdin = try DescriptorPair.sockets()
     var ours = [stdin.ours]
@@ -37,7 +37,7 @@ final class LaunchedProcess: Sendable {
       ours += [bell.read, bell.write]
       var spawn = spawn
       spawn.files = theirs.enumerated().map { .pass($1, as: Int32($0)) } + spawn.files
-      spawn.ownGroup = true
+      spawn.ownGroup = !spawn.ownSession
       spawn.closesOthers = true
       // A test runner may ignore or block signals; the program must start like one of a shell.
       var none = sigset_t()
@@ -85,7 +85,7 @@ final class LaunchedProcess: Sendable {
   }
 
   /// The last lines of both streams, for failure messages; empty without output.
-  func tail(lines: Int = 20) -> String {
+  package func tail(lines: Int = 20) -> String {
     var text = ""
     for (stream, name) in [(Stream.output, "output"), (.errors, "error")] {
       let last = state.withLock { (stream == .output ? $0.output : $0.errors).tail(lines: lines) }
@@ -124,7 +124,7 @@ final class LaunchedProcess: Sendable {
   /// - Parameters:
   ///   - signal: the signal.
   ///   - isExpected: whether the program's end by this signal is intended.
-  func send(_ signal: Int32, isExpected: Bool) {
+  package func send(_ signal: Int32, isExpected: Bool) {
     state.withLock { state in
       if isExpected { state.isExpected = true }
       guard state.status == nil else { return }
@@ -136,7 +136,14 @@ final class LaunchedProcess: Sendable {
 
   // MARK: End
 
-  var ending: WaitStatus? { state.withLock { $0.ending } }
+  package var ending: WaitStatus? { state.withLock { $0.ending } }
+  /// Waits until the program has ended and its output is read.
+  ///
+  /// - Returns: how it ended; nil if it still runs at the time limit, or the task is cancelled.
+  package func end(within timeout: Duration) async -> WaitStatus? {
+    try? await wait(timeout: timeout) { $0.ending }
+  }
+
   var isExpected: Bool { state.withLock { $0.isExpected } }
   func expectEnd() { state.withLock { $0.isExpected = true } }
 

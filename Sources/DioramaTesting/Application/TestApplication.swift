@@ -304,6 +304,26 @@ extension TestApplication {
     }
   }
 
+  /// The number of bytes on standard output so far.
+  package var outputCount: Int { process?.state.withLock { $0.output.count } ?? 0 }
+
+  /// Waits until there is more than `count` bytes of standard output.
+  ///
+  /// - Returns: the number of bytes; nil if there is no more output at the time limit or the program's end.
+  /// - Throws: `CancellationError`.
+  package func waitForOutput(beyond count: Int, timeout: Duration) async throws -> Int? {
+    guard let process else { throw notLaunched() }
+    do throws(LaunchedProcess.WaitFailure) {
+      return try await process.wait(timeout: timeout) { $0.output.count > count ? $0.output.count : nil }
+    } catch {
+      guard error == .cancelled else { return nil }
+      throw CancellationError()
+    }
+  }
+
+  /// The end of its output and its state, for failure messages.
+  package var situation: String { "\(name): \(state.text)\(process?.tail() ?? "")" }
+
   /// Writes to the program's standard input, and waits while the program does not read.
   ///
   /// - Parameter text: the text to write.

@@ -1,0 +1,53 @@
+import Basics
+public import DioramaTesting
+
+/// A program's standard output as a screen, and its standard input as the keyboard.
+///
+/// What is visible is the output since the last line that was entered, so that a page object does not take an earlier page
+/// for its own.
+///
+/// ```swift
+/// let app = TestApplication(executable: "clinic")
+/// app.launchArguments = ["visit"]
+/// try await app.launch()
+/// let screen = ApplicationScreen(app)
+/// try await ChoosePINPage(screen).choose("1234")
+/// ```
+public final class ApplicationScreen: Screen {
+  /// The program.
+  public let application: TestApplication
+  /// The number of bytes of output before the visible text.
+  private let start = Guarded(0)
+
+  /// - Parameter application: a program, which need not be launched yet.
+  public init(_ application: TestApplication) { self.application = application }
+
+  public var name: String { application.executable.split(separator: "/").last.map(String.init) ?? "application" }
+
+  public func visibleText() async throws -> String {
+    let start = start.withLock { $0 }
+    return String(decoding: application.standardOutput.utf8.dropFirst(start), as: UTF8.self)
+  }
+
+  public var revision: Int { application.outputCount }
+
+  public func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int? {
+    let left = max(.zero, ContinuousClock.now.duration(to: deadline))
+    return try await application.waitForOutput(beyond: revision, timeout: left)
+  }
+
+  /// Enters a line. What was visible before is no longer.
+  ///
+  /// - Parameter line: the line, without its end.
+  /// - Throws: `DioramaTestingError` if the program is not running, or has closed its input.
+  public func enter(_ line: String) async throws {
+    start.withLock { $0 = application.standardOutput.utf8.count }
+    try await application.write(line + "\n")
+  }
+
+  /// The visible text.
+  public func screenshot(quality: ScreenshotQuality) async throws -> Screenshot {
+    let text = try await visibleText()
+    return Screenshot(name: name, bytes: Array(text.utf8), mediaType: "text/plain", text: text)
+  }
+}

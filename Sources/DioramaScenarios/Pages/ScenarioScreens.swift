@@ -1,0 +1,56 @@
+import Basics
+
+/// The screens of the running scenario: what screenshots are taken of, and what the common steps look at.
+///
+/// A screen belongs to the scenario as soon as a ``PageObject`` is created for it, and until the scenario ends. Steps that
+/// use no page objects name it with ``show(_:)``.
+public final class ScenarioScreens: Sendable {
+  private struct State {
+    /// The latest one last.
+    var sources: [any ScreenshotSource] = []
+    var pages: [any PageObject.Type] = []
+  }
+
+  private let state = Guarded(State())
+
+  package init() {}
+
+  /// The screens of the scenario that this task runs.
+  @TaskLocal package static var current: ScenarioScreens?
+
+  /// Makes a screen, or another source of screenshots, the current one of the running scenario; has no effect outside of
+  /// a scenario.
+  ///
+  /// - Parameter source: the screen.
+  public static func show(_ source: some ScreenshotSource) { current?.show(source) }
+
+  func show(_ source: any ScreenshotSource) {
+    state.withLock { state in
+      state.sources.removeAll { Self.isSame($0, source) }
+      state.sources.append(source)
+    }
+  }
+
+  func noticePage<Page: PageObject>(_ page: Page.Type, on screen: Page.UI) {
+    if let source = screen as? any ScreenshotSource { show(source) }
+    state.withLock { state in
+      if !state.pages.contains(where: { $0 == page }) { state.pages.append(page) }
+    }
+  }
+
+  /// The screens, the latest one last.
+  package var sources: [any ScreenshotSource] { state.withLock { $0.sources } }
+
+  /// The latest screen; nil if there is none.
+  package var screen: (any Screen)? { sources.lazy.compactMap { $0 as? any Screen }.last }
+
+  /// The pages that were created so far.
+  var pages: [any PageObject.Type] { state.withLock { $0.pages } }
+
+  private static func isSame(_ left: any ScreenshotSource, _ right: any ScreenshotSource) -> Bool {
+    guard type(of: left) is AnyClass, type(of: right) is AnyClass else {
+      return type(of: left) == type(of: right) && left.name == right.name
+    }
+    return (left as AnyObject) === (right as AnyObject)
+  }
+}
