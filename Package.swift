@@ -136,7 +136,7 @@ let package = Package(
     .target(
       name: "DioramaScreens",
       dependencies: [
-        "Basics", "ChildProcesses", "DioramaScenarios", "DioramaTesting",
+        "Basics", "ChildProcesses", "DioramaScenarios", "DioramaTesting", "LaunchContract",
         .target(name: "CVTerm", condition: .when(platforms: [.linux, .macOS])),
       ]),
     .executableTarget(name: "FeatureTestGenerator", dependencies: ["Basics", "EnvironmentConfiguration", "Gherkin"]),
@@ -258,12 +258,12 @@ let package = Package(
     .testTarget(
       name: "DioramaScenariosTests",
       dependencies: [
-        "Basics", "CucumberExpressions", "DioramaScenarios", "DioramaTesting", "Gherkin", "ScenarioReports",
-        "TestSupport",
+        "Basics", "Clinic", "ClinicBackend", "CucumberExpressions", "DioramaScenarios", "DioramaTesting", "Gherkin",
+        "ScenarioReports", "TestSupport",
       ]),
     .testTarget(
       name: "DioramaScreensTests",
-      dependencies: ["Basics", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "TestSupport"]),
+      dependencies: ["Basics", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "HTTPMessages", "TestSupport"]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [

@@ -22,9 +22,9 @@ public final class ScenarioScreens: Sendable {
   /// a scenario.
   ///
   /// - Parameter source: the screen.
-  public static func show(_ source: some ScreenshotSource) { current?.show(source) }
+  public static func show(_ source: some ScreenshotSource) { current?.add(source) }
 
-  func show(_ source: any ScreenshotSource) {
+  package func add(_ source: any ScreenshotSource) {
     state.withLock { state in
       state.sources.removeAll { Self.isSame($0, source) }
       state.sources.append(source)
@@ -32,7 +32,7 @@ public final class ScenarioScreens: Sendable {
   }
 
   func noticePage<Page: PageObject>(_ page: Page.Type, on screen: Page.UI) {
-    if let source = screen as? any ScreenshotSource { show(source) }
+    if let source = screen as? any ScreenshotSource { add(source) }
     state.withLock { state in
       if !state.pages.contains(where: { $0 == page }) { state.pages.append(page) }
     }

@@ -38,7 +38,7 @@ public struct ScreenError: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   /// A screen's text as indented lines at the end of a message; long text is cut.
-  static func seen(_ text: String) -> String {
+  package static func seen(_ text: String) -> String {
     let limit = 40
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .map { $0.trimmingSuffix { $0.isWhitespace } }

@@ -4,9 +4,9 @@ import Foundation
 import LaunchContract
 
 /// The lookup of programs that tests name.
-enum Executable {
+package enum Executable {
   /// The folder with the test's products, which also contains the package's executables.
-  static var products: String {
+  package static var products: String {
     // On Apple platforms a test is a bundle beside the products, and the main bundle is the tool that loads it.
     let bundle = Bundle.allBundles.first {
       $0.bundleURL.pathExtension == "xctest" && $0.bundleURL != Bundle.main.bundleURL
@@ -23,7 +23,7 @@ enum Executable {
   ///   - path: the variable PATH.
   /// - Returns: a path, or a name found in PATH.
   /// - Throws: ``DioramaTestingError`` if the program does not exist.
-  static func find(
+  package static func find(
     _ name: String, products: String = products, path: String?
   ) throws(DioramaTestingError) -> String {
     if !name.contains("/"), !name.isEmpty, isProgram("\(products)/\(name)") { return "\(products)/\(name)" }

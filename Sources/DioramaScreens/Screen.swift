@@ -1,1 +1,0 @@
-// Page objects on real screens.
