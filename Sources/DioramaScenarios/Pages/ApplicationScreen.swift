@@ -36,6 +36,9 @@ public final class ApplicationScreen: Screen {
     return try await application.waitForOutput(beyond: revision, timeout: left)
   }
 
+  /// The state of the program, and the ends of its output and its standard error.
+  public var situation: String? { application.situation }
+
   /// Enters a line. What was visible before is no longer.
   ///
   /// - Parameter line: the line, without its end.

@@ -24,9 +24,15 @@ public protocol Screen: ScreenshotSource {
   ///   nothing can change any more.
   /// - Throws: `CancellationError` when the task is cancelled.
   func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int?
+
+  /// What else helps to understand a failed wait, such as a program's exit status and its standard error; nil for nothing,
+  /// which is the default.
+  var situation: String? { get }
 }
 
 extension Screen {
+  public var situation: String? { nil }
+
   /// Waits until a text is visible.
   ///
   /// - Parameters:

@@ -102,6 +102,11 @@ public func eventually(
 extension Screen {
   /// What is seen, for the end of a message.
   func description() async -> String {
-    do { return ScreenError.seen(try await visibleText()) } catch { return "; the screen cannot be read: \(error)" }
+    let end = situation.map { "\n  \($0)" } ?? ""
+    do {
+      return ScreenError.seen(try await visibleText()) + end
+    } catch {
+      return "; the screen cannot be read: \(error)" + end
+    }
   }
 }

@@ -118,6 +118,8 @@ public final class ChromiumPage: Screen {
     let answer = try await command("Page.navigate", ["url": .string(url.absoluteString)])
     let shown = url.absoluteString.prefix(200)
     if let error = answer["errorText"]?.string, !error.isEmpty {
+      // A page that crashes while it loads fails with ERR_ABORTED.
+      if state.withLock({ $0.hasEnded }) { try await command("Page.enable") }
       throw ScreenError(.notOpened, "cannot open \(shown): \(error); check the URL, and that its server runs")
     }
     // None: a move within the document.

@@ -7,7 +7,9 @@ import LaunchContract
 
 /// A headless Chromium with a profile of its own, and the connection to it.
 final class ChromiumProcess: Sendable {
-  private let process: LaunchedProcess
+  let process: LaunchedProcess
+  /// The folder of the profile; removed when Chromium has ended.
+  let folder: String
   let connection: DevToolsConnection
 
   /// The names under which Chromium is installed, as package managers have them.
@@ -30,7 +32,6 @@ final class ChromiumProcess: Sendable {
       variables = try environment.launchEnvironment()
       variables.merge(InheritedVariables.proxyExceptions(inherited)) { $1 }
     }
-    let folder: String
     do { folder = try TemporaryFolder.make() } catch { throw ScreenError(.notStarted, error.message) }
     do {
       // Everything that Chromium writes is in the folder that is removed with it.
