@@ -5,7 +5,7 @@ import XCTest
 
 @Suite("Screenshots of a scenario")
 struct PageScreenshotTests {
-  /// Runs two steps, of which the second fails if asked, and returns the names of what was handed over.
+  /// Runs two steps. The second one fails if asked. Returns the names of what was handed over.
   private func names(
     _ policy: ScreenshotPolicy, failed: Bool, screens: [FakeScreen] = [FakeScreen("Home")]
   ) async -> [String] {

@@ -16,7 +16,7 @@ struct ChromiumPageTests {
 
   static let form = """
     <h1>Clinic</h1>
-    <label>Name <input id=name value="nobody"></label>
+    <label>Name <input id=name value="Bob"></label>
     <button onclick="setTimeout(() => document.querySelector('#out').textContent = 'Welcome, ' + name.value, 50);
       const name = document.querySelector('#name')">Log in</button>
     <p id=out></p><p hidden>a secret</p>

@@ -22,15 +22,19 @@ public final class ApplicationScreen: Screen {
   /// - Parameter application: a program, which need not be launched yet.
   public init(_ application: TestApplication) { self.application = application }
 
+  /// A short name for attachments.
   public var name: String { application.executable.split(separator: "/").last.map(String.init) ?? "application" }
 
+  /// The text that is visible now.
   public func visibleText() async throws -> String {
     let start = start.withLock { $0 }
     return String(decoding: application.standardOutput.utf8.dropFirst(start), as: UTF8.self)
   }
 
+  /// A number that grows with each change.
   public var revision: Int { application.outputCount }
 
+  /// Waits until something has changed; see ``Screen``.
   public func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int? {
     let left = max(.zero, ContinuousClock.now.duration(to: deadline))
     return try await application.waitForOutput(beyond: revision, timeout: left)

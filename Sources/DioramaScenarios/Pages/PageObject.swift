@@ -38,6 +38,7 @@ public protocol PageObject {
 }
 
 extension PageObject {
+  /// A short name for attachments.
   public static var name: String {
     let name = String(describing: Self.self)
     let suffix = "PageObject"

@@ -31,6 +31,7 @@ public protocol Screen: ScreenshotSource {
 }
 
 extension Screen {
+  /// nil.
   public var situation: String? { nil }
 
   /// Waits until a text is visible.

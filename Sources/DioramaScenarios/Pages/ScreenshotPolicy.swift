@@ -9,8 +9,10 @@ public import XCTest
 public struct ScreenshotPolicy: Sendable, Equatable {
   /// The moments at which screenshots are taken.
   public struct Moments: OptionSet, Sendable {
+    /// The bits.
     public let rawValue: Int
 
+    /// Creates a set from its bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// When a step has failed, or a scenario fails outside of its steps.

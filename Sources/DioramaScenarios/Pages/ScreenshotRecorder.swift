@@ -44,7 +44,7 @@ package struct ScreenshotRecorder {
   /// Call it at the end of the scenario, while its screens are still there.
   ///
   /// - Parameter failed: whether a step or a hook has failed.
-  /// - Returns: the screenshots that are kept, all of which were handed over.
+  /// - Returns: the screenshots that are kept. All were handed over.
   package mutating func scenarioEnded(failed: Bool) async -> [Screenshot] {
     if failed, !hasFailed {
       if policy.moments.contains(.onFailure) { await take("at the failed end") }

@@ -16,6 +16,7 @@
     /// - Parameter application: the app.
     @MainActor public init(_ application: XCUIApplication) { self.application = application }
 
+    /// A short name for attachments.
     public var name: String { "screen" }
 
     /// The labels and values of the app's elements that are on the screen, top to bottom.
@@ -25,8 +26,10 @@
       return texts.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
+    /// A number that grows with each change.
     public var revision: Int { checks.withLock { $0 } }
 
+    /// Waits until something has changed; see ``Screen``.
     public func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int? {
       let now = ContinuousClock.now
       guard now < deadline else { return nil }
@@ -37,9 +40,9 @@
       }
     }
 
+    /// A picture of the device's main screen, as PNG in each quality.
     @MainActor public func screenshot(quality: ScreenshotQuality) async throws -> Screenshot {
       let image = XCUIScreen.main.screenshot()
-      // XCTAttachment compresses by quality; here the picture is kept as it is.
       return Screenshot(name: name, bytes: Array(image.pngRepresentation), mediaType: "image/png", text: nil)
     }
   }

@@ -12,6 +12,7 @@ extension ChromiumPage {
     /// An element by its accessible role and name, as a screen reader finds it: `.role("button", "Log in")`.
     case role(String, String)
 
+    /// What is looked for, in words.
     public var description: String {
       switch self {
       case .css(let selector): "element '\(selector)'"

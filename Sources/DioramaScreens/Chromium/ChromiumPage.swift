@@ -77,6 +77,7 @@ public final class ChromiumPage: Screen {
     }
   }
 
+  /// A short name for attachments.
   public var name: String { "page" }
 
   private func attach(_ width: Int, _ height: Int) async throws {
@@ -217,6 +218,7 @@ public final class ChromiumPage: Screen {
     return ScreenError(.script, "the page's script failed\(line): \(text)")
   }
 
+  /// The text that is visible now.
   public func visibleText() async throws -> String {
     try await evaluate("document.body ? document.body.innerText : ''", as: String.self)
   }
@@ -226,8 +228,10 @@ public final class ChromiumPage: Screen {
   /// - Throws: ``ScreenError``.
   public func url() async throws -> String { try await evaluate("location.href", as: String.self) }
 
+  /// A number that grows with each change.
   public var revision: Int { state.withLock { $0.revision } }
 
+  /// Waits until something has changed; see ``Screen``.
   public func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int? {
     try await state.wait(until: deadline) { $0.revision > revision || $0.hasEnded }
     let (new, hasEnded) = state.withLock { ($0.revision, $0.hasEnded) }
@@ -240,7 +244,7 @@ public final class ChromiumPage: Screen {
   /// Requests of the page that failed, or were answered with a status from 400, since the start.
   public var failedRequests: [FailedRequest] { state.withLock { $0.failedRequests } }
 
-  /// The messages of dialogs (`alert`, `confirm`, `prompt`), each of which was accepted at once.
+  /// The messages of dialogs (`alert`, `confirm`, `prompt`). Each dialog was accepted at once.
   public var dialogs: [String] { state.withLock { $0.dialogs } }
 
   // MARK: Screenshots

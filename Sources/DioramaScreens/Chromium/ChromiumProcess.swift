@@ -22,6 +22,8 @@ final class ChromiumProcess: Sendable {
   /// - Parameters:
   ///   - executable: the program; nil for the variable `CHROMIUM`, else the first of the usual names.
   ///   - arguments: further arguments.
+  ///   - width: the width of the window.
+  ///   - height: the height of the window.
   /// - Throws: ``ScreenError`` of kind `notStarted`.
   init(executable: String?, arguments: [String], width: Int, height: Int) throws {
     let inherited = ProcessInfo.processInfo.environment

@@ -23,14 +23,21 @@ public struct TerminalColor: Sendable, Hashable {
 public struct TerminalCell: Sendable, Hashable {
   /// How a cell is drawn.
   public struct Attributes: OptionSet, Sendable, Hashable {
+    /// The bits.
     public let rawValue: Int
 
+    /// Creates a set from its bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
+    /// A heavier weight.
     public static let bold = Attributes(rawValue: 1)
+    /// A slanted face.
     public static let italic = Attributes(rawValue: 2)
+    /// A line below.
     public static let underline = Attributes(rawValue: 4)
+    /// A line through the text.
     public static let strikethrough = Attributes(rawValue: 8)
+    /// A text that blinks.
     public static let blink = Attributes(rawValue: 16)
     /// Foreground and background are exchanged.
     public static let reverse = Attributes(rawValue: 32)

@@ -12,6 +12,7 @@ struct TerminalPicture {
   private static let margin = 80
 
   /// - Parameter label: a text for those who do not see the picture.
+  /// - Returns: the document.
   func svg(label: String) -> String {
     let columns = cells.first?.count ?? 0
     let (width, height) = (

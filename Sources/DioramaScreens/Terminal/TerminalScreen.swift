@@ -98,6 +98,7 @@ public final class TerminalScreen: Screen {
     state.withLock { $0.hasEnded = true }
   }
 
+  /// A short name for attachments.
   public var name: String { "terminal" }
 
   // MARK: Reading
@@ -124,8 +125,10 @@ public final class TerminalScreen: Screen {
   /// The title that the program has given the window.
   public var title: String { state.withLock { $0.emulator.title } }
 
+  /// A number that grows with each change.
   public var revision: Int { state.withLock { $0.revision } }
 
+  /// Waits until something has changed; see ``Screen``.
   public func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int? {
     try await state.wait(until: deadline) { $0.revision > revision || $0.hasEnded }
     let new = state.withLock { $0.revision }
@@ -217,7 +220,7 @@ public final class TerminalScreen: Screen {
   }
 }
 
-/// The user's side of a pseudo terminal; closed when nobody uses it any more.
+/// The user's side of a pseudo terminal; closed with its last reference.
 private final class Master: Sendable {
   let descriptor: Int32
 
