@@ -146,8 +146,10 @@ struct ChromiumPageTests {
 
   @Test("says that a page does not answer")
   func endless() async throws {
-    let page = try await ChromiumPage(timeout: .seconds(3))
-    let error = try await #require(throws: ScreenError.self) { try await page.run("(() => { while (true) {} })()") }
+    let page = try await ChromiumPage()
+    let error = try await #require(throws: ScreenError.self) {
+      try await page.run("(() => { while (true) {} })()", timeout: .milliseconds(500))
+    }
     #expect(error.kind == .timedOut)
     #expect(error.description.contains("endless"))
     await page.close()

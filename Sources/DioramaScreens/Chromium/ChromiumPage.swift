@@ -102,9 +102,11 @@ public final class ChromiumPage: Screen {
 
   /// Sends a command of the DevTools protocol to the page.
   @discardableResult
-  func command(_ method: String, _ parameters: [String: JSON] = [:]) async throws -> JSON {
+  func command(
+    _ method: String, _ parameters: [String: JSON] = [:], timeout: Duration? = nil
+  ) async throws -> JSON {
     try await process.connection.send(
-      method, parameters, session: state.withLock { $0.session }, timeout: timeout)
+      method, parameters, session: state.withLock { $0.session }, timeout: timeout ?? self.timeout)
   }
 
   // MARK: Opening
@@ -175,10 +177,13 @@ public final class ChromiumPage: Screen {
   /// - Parameters:
   ///   - script: the expression.
   ///   - type: the type of the value, which comes as JSON; `undefined` comes as null.
+  ///   - timeout: the time limit; the page's by default.
   /// - Returns: the value.
-  /// - Throws: ``ScreenError`` if the script throws or the value is of another type.
-  public func evaluate<Value: Decodable>(_ script: String, as type: Value.Type) async throws -> Value {
-    let value = try await json(script)
+  /// - Throws: ``ScreenError`` if the script throws, takes too long, or the value is of another type.
+  public func evaluate<Value: Decodable>(
+    _ script: String, as type: Value.Type, timeout: Duration? = nil
+  ) async throws -> Value {
+    let value = try await json(script, timeout)
     // In an array, because a fragment is no document for every decoder.
     do {
       let bytes = JSON.array([value]).encoded()
@@ -193,21 +198,23 @@ public final class ChromiumPage: Screen {
 
   /// Runs a JavaScript expression in the page, and ignores its value.
   ///
-  /// - Parameter script: the expression.
-  /// - Throws: ``ScreenError`` if the script throws.
-  public func run(_ script: String) async throws { _ = try await json(script) }
+  /// - Parameters:
+  ///   - script: the expression.
+  ///   - timeout: the time limit; the page's by default.
+  /// - Throws: ``ScreenError`` if the script throws or takes too long.
+  public func run(_ script: String, timeout: Duration? = nil) async throws { _ = try await json(script, timeout) }
 
-  func json(_ script: String) async throws -> JSON {
-    try await evaluate(script, byValue: true)["value"] ?? .null
+  private func json(_ script: String, _ timeout: Duration?) async throws -> JSON {
+    try await evaluate(script, byValue: true, timeout: timeout)["value"] ?? .null
   }
 
-  func evaluate(_ script: String, byValue: Bool) async throws -> JSON {
+  func evaluate(_ script: String, byValue: Bool, timeout: Duration? = nil) async throws -> JSON {
     let answer = try await command(
       "Runtime.evaluate",
       [
         "expression": .string(script), "returnByValue": .bool(byValue), "awaitPromise": .bool(true),
         "userGesture": .bool(true),
-      ])
+      ], timeout: timeout)
     if let details = answer["exceptionDetails"] { throw Self.failure(details) }
     return answer["result"] ?? .null
   }

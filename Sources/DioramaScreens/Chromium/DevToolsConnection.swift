@@ -94,10 +94,10 @@ final class DevToolsConnection: Sendable {
       return answer["result"] ?? .object([])
     }
     if isDone, let failure { throw failure }
+    let advice =
+      session == nil ? "the machine may be busy" : "the page may be busy with a script; look for endless loops"
     throw ScreenError(
-      .timedOut,
-      "Chromium did not answer \(method) within \(timeout); the page may be busy with a script: look for endless loops, "
-        + "or raise the page's timeout")
+      .timedOut, "Chromium did not answer \(method) within \(timeout); \(advice), or raise the timeout")
   }
 
   private func write(_ id: Int, _ method: String, _ parameters: [String: JSON], _ session: String?) {
