@@ -46,7 +46,8 @@ struct Main {
       """,
     subcommands: [
       RunCommand.command, MockCommand.command, EnvironmentCommand.command, PortCommand.command, CassetteCommand.command,
-      RulesCommand.command, ContractCommand.command, ServeCommand.command, StringsCommand.command,
+      RulesCommand.command, ContractCommand.command, FeaturesCommand.command, ServeCommand.command,
+      StringsCommand.command,
       CompletionCommand.command,
       VersionCommand.command, HelpCommand.command,
     ])

@@ -1,0 +1,19 @@
+import Basics
+
+/// `diorama features`: checks, lists and formats feature files.
+enum FeaturesCommand {
+  static let command = Command(
+    "features", "check, list and format feature files",
+    usage: ["features check|list|format|steps [option …] [PATH …]"],
+    about: """
+      PATH is a feature file, or a folder that is searched for *.feature and
+      *.feature.md; the default is the current folder. Hidden folders are left out.
+      """,
+    subcommands: [
+      FeaturesCheck.command, FeaturesList.command, FeaturesFormat.command, FeaturesSteps.command,
+    ])
+
+  static let stepsOption = Options.Option(
+    "--steps", "PATH", "where step definitions are: a Swift file or a folder; repeatable (default: the folders of PATH)"
+  )
+}
