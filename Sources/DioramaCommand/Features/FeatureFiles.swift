@@ -19,6 +19,11 @@ struct FeatureFiles {
     let message: String
   }
 
+  /// A file cannot be decoded.
+  enum NotUTF8: Error {
+    case file
+  }
+
   private(set) var files: [File] = []
   private(set) var problems: [Problem] = []
 
@@ -52,7 +57,7 @@ struct FeatureFiles {
     errors.errors.map { error in
       let place = FilePlace(path: path, line: error.location.line, column: error.location.column ?? 1)
       // The place is in front of the message already.
-      return Problem(place: place, message: error.message.replacing(/^\(\d+:\d+\): /, with: ""))
+      return Problem(place: place, message: error.message.replacing(#/^\(\d+:\d+\): /#, with: ""))
     }
   }
 

@@ -12,18 +12,13 @@ enum FeaturesFormat {
     let paths = try FeatureFiles.paths(options)
     for path in paths {
       var problems: [FeatureFiles.Problem] = []
-      if let text = try FeatureFiles.text(path) {
-        do throws(GherkinErrors) {
-          let formatted = try GherkinFormatter().format(text, uri: path)
-          // Strings that are canonically equivalent are equal.
-          if !formatted.utf8.elementsEqual(text.utf8) {
-            changed.append(path)
-            if !isCheck { try replace(path, Array(formatted.utf8)) }
-          }
-        } catch {
-          problems = FeatureFiles.problems(error, path)
-        }
-      } else {
+      do {
+        guard let formatted = try formatted(path) else { continue }
+        changed.append(path)
+        if !isCheck { try replace(path, Array(formatted.utf8)) }
+      } catch let errors as GherkinErrors {
+        problems = FeatureFiles.problems(errors, path)
+      } catch FeatureFiles.NotUTF8.file {
         problems = [.init(place: FilePlace(path: path, line: 1, column: 1), message: FeatureFiles.encodingProblem)]
       }
       isBroken = isBroken || !problems.isEmpty
@@ -34,6 +29,14 @@ enum FeaturesFormat {
     terminal.line("\(counted(paths.count, "file")), \(changed.count) \(what)")
     if isBroken { return CodedError.Kind.broken.rawValue }
     return isCheck && !changed.isEmpty ? 1 : 0
+  }
+
+  /// The formatted text of a file; nil if it is formatted already.
+  private static func formatted(_ path: String) throws -> String? {
+    guard let text = try FeatureFiles.text(path) else { throw FeatureFiles.NotUTF8.file }
+    let formatted = try GherkinFormatter().format(text, uri: path)
+    // Strings that are canonically equivalent are equal, so bytes are compared.
+    return formatted.utf8.elementsEqual(text.utf8) ? nil : formatted
   }
 
   /// Replaces a file at once. A link stays one, and the file's mode stays.

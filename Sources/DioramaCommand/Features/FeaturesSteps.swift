@@ -1,6 +1,7 @@
 import Basics
 import EnvironmentService
 import Foundation
+import Gherkin
 
 /// `diorama features steps`: lists step definitions, for editors.
 enum FeaturesSteps {
@@ -61,6 +62,10 @@ enum FeaturesSteps {
     struct Scenario: Encodable {
       var scenario: FeatureListing.Scenario
       var steps: [Step]
+
+      private enum CodingKeys: String, CodingKey {
+        case steps
+      }
 
       func encode(to encoder: any Encoder) throws {
         try scenario.encode(to: encoder)
