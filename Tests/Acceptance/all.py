@@ -55,6 +55,7 @@ FEW = {
     "activation": [],
     "strangers": [],
     "documentation": [],
+    "features": [],
     "swift_snippets": [],
     "portpicker_client": [],
     "clinic": ["--rounds", "2", "--copies", "4"],

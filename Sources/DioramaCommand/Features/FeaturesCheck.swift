@@ -84,7 +84,7 @@ enum FeaturesCheck {
         }
         let code = snippet()
         if let index = undefined.firstIndex(where: { $0.code == code }) {
-          undefined[index].places.append(place)
+          if undefined[index].places.last != place { undefined[index].places.append(place) }
         } else {
           undefined.append(Snippet(code: code, places: [place]))
         }
