@@ -91,11 +91,11 @@ struct FeaturesCommandTests {
 
   @Test("check prints all syntax errors and exits with 65")
   func syntax() async throws {
-    try folder.write("Feature: F\n  Scenario: S\n    nonsense\n  more\n", to: "broken.feature")
+    try folder.write("Feature: F\n  Scenario: S\n    Given a\n    nonsense\n  more\n", to: "broken.feature")
     let outcome = try await run("check")
     #expect(outcome.status == 65)
     #expect(outcome.text.split(separator: "\n").count == 2, "\(outcome.text)")
-    #expect(outcome.text.hasPrefix("broken.feature:3:5: error: expected: "))
+    #expect(outcome.text.hasPrefix("broken.feature:4:5: error: expected: "))
     try Data([0x46, 0xFF]).write(to: URL(fileURLWithPath: folder.file("broken.feature")))
     #expect(
       try await run("check").text == "broken.feature:1:1: error: the file is not UTF-8; save it in this encoding\n")
@@ -127,12 +127,12 @@ struct FeaturesCommandTests {
     #expect(outcome.status == 0)
     #expect(
       outcome.text == """
-        place               name              tags        filter
-        booking.feature:2   Booking           @web        booking.feature.swift:
-        booking.feature:4     books           @web        booking.feature.swift:4:
-        booking.feature:7     often                       \("")
-        booking.feature:13      3 slots (3)   @web @slow  booking.feature.swift:13:
-        booking.feature:14      4 slots (4)   @web @slow  booking.feature.swift:14:
+        place               name             tags        filter
+        booking.feature:2   Booking          @web        booking.feature.swift:
+        booking.feature:4     books          @web        booking.feature.swift:4:
+        booking.feature:7     often                      \("")
+        booking.feature:13      3 slots (3)  @web @slow  booking.feature.swift:13:
+        booking.feature:14      4 slots (4)  @web @slow  booking.feature.swift:14:
 
         """)
     let slow = try await run("list", "--tags", "@slow", "--json").text

@@ -8,7 +8,8 @@ enum FeaturesList {
     var expression: TagExpression?
     if let text = options.value("--tags") {
       do { expression = try TagExpression(text) } catch {
-        throw CodedError(usage: "--tags: \(error.message)", command: "features list")
+        let problem = error.message.replacing(/\.$/, with: "")
+        throw CodedError(usage: "--tags: \(problem)", command: "features list")
       }
     }
     let features = try FeatureFiles(FeatureFiles.paths(options))

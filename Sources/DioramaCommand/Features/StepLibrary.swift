@@ -158,7 +158,12 @@ struct StepLibrary {
   /// The definitions most similar to a step, at most three, and none that has little in common.
   func nearest(to text: String) -> [Definition] {
     guard text.utf8.count <= 500 else { return [] }
-    return definitions.map { (EditDistance.between(text, $0.declaration.source), $0) }
+    // Values in the text are compared as parameters, too.
+    let expression = (try? CucumberExpressionGenerator(registry).expressions(for: text).first?.source) ?? text
+    func distance(_ source: String) -> Int {
+      min(EditDistance.between(text, source), EditDistance.between(expression, source))
+    }
+    return definitions.map { (distance($0.declaration.source), $0) }
       .filter { $0.0 <= max(2, text.count / 2) }.sorted { $0.0 < $1.0 }.prefix(3).map(\.1)
   }
 
