@@ -88,8 +88,9 @@ enum FeaturesCheck {
         } else {
           undefined.append(Snippet(code: code, places: [place]))
         }
-        let near = nearest[text] ?? library.nearest(to: text).map(Reference.init)
-        nearest[text] = near
+        // Texts that differ only in values are near the same definitions.
+        let near = nearest[code] ?? library.nearest(to: text).map(Reference.init)
+        nearest[code] = near
         return Problem(
           kind: .undefined, place: place, message: "the step '\(text)' has no definition", definitions: near)
       }
