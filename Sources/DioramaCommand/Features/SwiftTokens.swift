@@ -164,7 +164,7 @@ struct SwiftTokens {
     let escape = "\\" + fence
     advance(hashes + (isLong ? 3 : 1))
     var value = String.UnicodeScalarView()
-    /// The value's offsets of line breaks that are escaped away, or that an escape makes.
+    /// The lines of a long literal before the current one.
     var lines: [String.UnicodeScalarView] = []
     while index < text.count {
       if has(end) {
