@@ -138,7 +138,9 @@ struct StepLibrary {
     return exact
   }
 
-  /// The indices of the definitions that a step in Swift code may match. Placeholders and interpolations stand for anything.
+  /// The indices of the definitions that a step in Swift code may match.
+  ///
+  /// Placeholders and interpolations stand for samples of values.
   func possibleMatches(_ text: String) -> [Int] {
     guard Self.isTemplate(text) else { return matches(text) }
     let samples = ["1", "word", "\"text\"", "1.5", "true", #"{"name":"text"}"#] + enums.values.flatMap(\.self)
@@ -174,6 +176,7 @@ struct StepLibrary {
   ///   - text: the step's text.
   ///   - hasTable: whether a table follows.
   ///   - hasDocString: whether a doc string follows.
+  /// - Returns: the code, in three lines.
   func snippet(_ keyword: String, _ text: String, hasTable: Bool, hasDocString: Bool) -> String {
     let suggestion = try? CucumberExpressionGenerator(registry).expressions(for: text).first
     var parameters: [String] = []
