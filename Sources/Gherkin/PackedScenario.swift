@@ -41,11 +41,13 @@ package struct PackedScenario: Hashable, Sendable {
   package var column: Int
   /// The tags of the feature, the rule, the scenario and the examples, in this order, each with its `@`.
   package var tags: [String]
+  /// The values of its row of examples; empty for any other scenario.
+  package var row: [String]
   package var steps: [Step]
 
   package init(
     name: String, rule: String? = nil, language: String = "en", line: Int, column: Int, tags: [String] = [],
-    steps: [Step]
+    row: [String] = [], steps: [Step]
   ) {
     self.name = name
     self.rule = rule
@@ -53,6 +55,7 @@ package struct PackedScenario: Hashable, Sendable {
     self.line = line
     self.column = column
     self.tags = tags
+    self.row = row
     self.steps = steps
   }
 
@@ -61,10 +64,12 @@ package struct PackedScenario: Hashable, Sendable {
     guard let feature = document.feature else { return [] }
     var steps: [String: Gherkin.Step] = [:]
     var rules: [String: String] = [:]
+    var rows: [String: [String]] = [:]
     func add(_ background: Background) { for step in background.steps { steps[step.id] = step } }
     func add(_ scenario: Scenario, in rule: String?) {
       for step in scenario.steps { steps[step.id] = step }
       rules[scenario.id] = rule
+      for row in scenario.examples.flatMap(\.tableBody) { rows[row.id] = row.cells.map(\.value) }
     }
     for child in feature.children {
       switch child {
@@ -85,6 +90,7 @@ package struct PackedScenario: Hashable, Sendable {
       PackedScenario(
         name: pickle.name, rule: pickle.astNodeIds.first.flatMap { rules[$0] }, language: pickle.language,
         line: pickle.location.line, column: pickle.location.column ?? 1, tags: pickle.tags.map(\.name),
+        row: pickle.astNodeIds.dropFirst().last.flatMap { rows[$0] } ?? [],
         steps: pickle.steps.map { step in
           let source = step.astNodeIds.first.flatMap { steps[$0] }
           return Step(
@@ -102,6 +108,7 @@ package struct PackedScenario: Hashable, Sendable {
   package var packed: String {
     var fields = [name, rule ?? "", rule == nil ? "" : "rule", language, String(line), String(column)]
     fields += [tags.joined(separator: " ")]
+    if !row.isEmpty { fields += ["r", String(row.count)] + row }
     for step in steps {
       fields += ["s", step.keyword, step.type.rawValue, step.text, String(step.line), String(step.column)]
       if let table = step.table {
@@ -121,9 +128,14 @@ package struct PackedScenario: Hashable, Sendable {
     guard let name = text(), let rule = text(), let hasRule = text(), let language = text(), let line = number(),
       let column = number(), let tags = text()
     else { return nil }
+    var row: [String] = []
     var steps: [Step] = []
     while let kind = text() {
       switch kind {
+      case "r":
+        guard let count = number(), (0...fields.count).contains(count), steps.isEmpty else { return nil }
+        row = Array(fields.prefix(count))
+        fields.removeFirst(count)
       case "s":
         guard let keyword = text(), let type = text().flatMap(PickleStepType.init(rawValue:)), let text = text(),
           let line = number(), let column = number()
@@ -145,7 +157,7 @@ package struct PackedScenario: Hashable, Sendable {
     }
     self.init(
       name: name, rule: hasRule.isEmpty ? nil : rule, language: language, line: line, column: column,
-      tags: tags.split(separator: " ").map(String.init), steps: steps)
+      tags: tags.split(separator: " ").map(String.init), row: row, steps: steps)
   }
 
   private static func unescaped(_ field: Substring) -> String {
