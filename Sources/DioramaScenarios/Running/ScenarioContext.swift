@@ -76,6 +76,8 @@ struct FeatureSource: Sendable, Hashable {
   let path: String
   /// The test's module.
   let module: String
+  /// The argument for `swift test --filter` that runs the scenario alone; nil for the place in the generated file.
+  var filter: String?
 
   /// The file's name.
   var file: String { path.split(separator: "/").last.map(String.init) ?? path }

@@ -1,5 +1,6 @@
 import Basics
 import CucumberExpressions
+import DioramaTesting
 import Foundation
 import Gherkin
 import Testing
@@ -90,7 +91,7 @@ struct ScenarioRunner {
       return .failed
     }
     let catalog = StepCatalog(definitions.steps)
-    let attempt = ScenarioAttempt(self, catalog, attempt: attempt)
+    let attempt = ScenarioAttempt(self, catalog, definitions.configuration, attempt: attempt)
     for problem in catalog.problems { fail(problem.message, problem.place) }
     if let problem = await process.runBeforeHooks(of: catalog) {
       fail(problem, location(scenario.line, scenario.column))
@@ -131,20 +132,30 @@ private final class ScenarioAttempt {
   private var skipReason: String?
   /// Whether the rest of the steps is skipped.
   private var isBlocked = false
+  /// The scenario's environment, from its provisioning to its end.
+  private var environment: ScenarioEnvironment?
 
   fileprivate enum Item {
     case step(PackedScenario.Step, Result<StepCatalog.Match, any Error>)
     case hook(Hook)
+    case provisioning(ScenarioEnvironment)
+    case ending(ScenarioEnvironment)
   }
 
-  init(_ runner: ScenarioRunner, _ catalog: StepCatalog, attempt: Int) {
+  init(
+    _ runner: ScenarioRunner, _ catalog: StepCatalog, _ configuration: TestEnvironment.Configuration?, attempt: Int
+  ) {
     self.runner = runner
     self.catalog = catalog
     self.attempt = attempt
     let scenario = runner.scenario
+    let environment = ScenarioEnvironment(
+      for: scenario, of: runner.source, configuration, at: runner.location(scenario.line, scenario.column))
+    items += environment.map { [.provisioning($0)] } ?? []
     items += catalog.hooks(.beforeScenario, for: scenario.tags).map(Item.hook)
     items += scenario.steps.map { step in Item.step(step, Result { try catalog.match(step.text) }) }
     items += catalog.hooks(.afterScenario, for: scenario.tags).map(Item.hook)
+    items += environment.map { [.ending($0)] } ?? []
     let process = runner.process
     let plan = ScenarioPlan(
       id: process.nextID(), scenario: scenario, source: runner.source, items: items.map(\.planned),
@@ -166,8 +177,17 @@ private final class ScenarioAttempt {
     let failures = runner.progress.takeFailures()
     context.state.withLock { $0.hasFailed = !failures.isEmpty }
     isBlocked = !failures.isEmpty
-    for index in items.indices {
-      try await ScenarioContext.$current.withValue(context) { try await run(index) }
+    do {
+      for index in items.indices {
+        try await ScenarioContext.$current.withValue(context) {
+          guard let environment = environment?.environment else { return try await run(index) }
+          try await environment.asCurrent { try await run(index) }
+        }
+      }
+    } catch {
+      // The test was cancelled.
+      _ = await environment?.end(hasFailed: true, context)
+      throw error
     }
     let hasFailed = context.hasFailed
     process.tell(.attemptFinished(plan.id, attempt: attempt, willBeRetried: hasFailed && willBeRetried))
@@ -184,6 +204,10 @@ private final class ScenarioAttempt {
     switch items[index] {
     case .hook(let hook): result = try await run(hook)
     case .step(let step, let match): result = try await run(step, match)
+    case .provisioning(let environment):
+      result = try await provision(environment)
+    case .ending(let environment):
+      result = await end(environment)
     }
     result.duration = ContinuousClock.now - start
     switch result.status {
@@ -197,6 +221,29 @@ private final class ScenarioAttempt {
     }
     context.state.withLock { $0.index = nil }
     process.tell(.stepFinished(plan.id, attempt: attempt, index: index, result))
+  }
+
+  private func provision(_ environment: ScenarioEnvironment) async throws -> StepResult {
+    guard !isBlocked else { return StepResult(status: .skipped) }
+    return try await result(at: environment.place) {
+      try await environment.provision()
+      self.environment = environment
+    }
+  }
+
+  private func end(_ environment: ScenarioEnvironment) async -> StepResult {
+    guard self.environment != nil else { return StepResult(status: .skipped) }
+    self.environment = nil
+    // What was recorded up to a step that skips the rest is not the whole story either.
+    let failure = await environment.end(hasFailed: context.hasFailed || skipReason != nil, context)
+    if let failure { runner.fail(failure, environment.place) }
+    report(environment.takeFailures(), at: environment.place)
+    return taken().map { StepResult(status: .failed, message: $0) } ?? StepResult(status: .passed)
+  }
+
+  /// Reports failures that the environment has noted, such as those of verifications.
+  private func report(_ failures: [(message: String, place: SourceLocation?)], at place: SourceLocation) {
+    for failure in failures { runner.fail(failure.message, failure.place ?? place) }
   }
 
   private func run(_ hook: Hook) async throws -> StepResult {
@@ -251,6 +298,7 @@ private final class ScenarioAttempt {
     at place: SourceLocation, of definition: Definition? = nil, _ body: () async throws -> Void
   ) async throws -> StepResult {
     do {
+      defer { report(environment?.takeFailures() ?? [], at: place) }
       try await body()
     } catch let error as PendingStep {
       runner.fail("\(error)", place)
@@ -277,6 +325,10 @@ private final class ScenarioAttempt {
 extension ScenarioAttempt.Item {
   fileprivate var planned: ScenarioPlan.Item {
     switch self {
+    case .provisioning(let environment):
+      .hook(moment: .beforeScenario, name: "provisions the environment", tags: nil, place: environment.place)
+    case .ending(let environment):
+      .hook(moment: .afterScenario, name: "ends the environment", tags: nil, place: environment.place)
     case .hook(let hook): .hook(moment: hook.moment, name: hook.name, tags: hook.tags, place: hook.place)
     case .step(let step, .success(.one(let match))): .step(step, definitions: [match.planned])
     case .step(let step, .success(.several(let matches))): .step(step, definitions: matches.map(\.planned))

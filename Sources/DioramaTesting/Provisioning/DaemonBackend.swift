@@ -141,6 +141,10 @@ struct DaemonBackend: EnvironmentBackend {
     }
   }
 
+  func journalPage(after number: Int) async throws(CodedError) -> JournalPage {
+    try await asking { () throws(DaemonClientError) in try await client.journal(id, after: number) }
+  }
+
   func end(hasSucceeded: Bool, expectsRequests: Bool) async throws(CodedError) -> Report {
     try await asking { () throws(DaemonClientError) in
       try await client.end(id, hasSucceeded: hasSucceeded, expectsRequests: expectsRequests, as: Report.self)

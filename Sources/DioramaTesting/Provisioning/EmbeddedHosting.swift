@@ -121,6 +121,8 @@ import EnvironmentConfiguration
       }
     }
 
+    func journalPage(after number: Int) -> JournalPage { environment.journalPage(after: number, limit: 1000) }
+
     func end(hasSucceeded: Bool, expectsRequests: Bool) async -> Report {
       await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
     }

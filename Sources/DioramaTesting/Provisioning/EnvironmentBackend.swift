@@ -58,6 +58,11 @@ protocol EnvironmentBackend: Sendable {
   /// - Throws: a `CodedError` if the environment has no main port.
   var route: ClientRoute { get throws(CodedError) }
 
+  /// The journal entries after a number; the first has number 1.
+  ///
+  /// - Throws: a `CodedError` if the environment cannot be reached.
+  func journalPage(after number: Int) async throws(CodedError) -> JournalPage
+
   /// Ends the environment.
   ///
   /// - Parameters:

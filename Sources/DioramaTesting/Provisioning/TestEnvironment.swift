@@ -1,4 +1,4 @@
-import ControlAPI
+package import ControlAPI
 import Basics
 import Diorama
 import EnvironmentConfiguration
@@ -223,6 +223,24 @@ public final class TestEnvironment: Sendable {
     }
   }
 
+  /// What has happened in the environment so far; of very many requests, the last ones.
+  ///
+  /// - Throws: ``DioramaTestingError`` if the daemon does not respond, or the environment has ended there.
+  package func journal() async throws(DioramaTestingError) -> [JournalPage.Entry] {
+    var entries: [JournalPage.Entry] = []
+    var last = 0
+    do {
+      while true {
+        let page = try await backend.journalPage(after: last)
+        entries += page.entries
+        last = page.last
+        guard page.more else { return entries }
+      }
+    } catch {
+      throw DioramaTestingError(.environment, error.message)
+    }
+  }
+
   /// The local URLs of the environment, by the names of their upstreams.
   package var endpoints: [String: String] { backend.endpoints }
 
@@ -275,9 +293,11 @@ public final class TestEnvironment: Sendable {
 
   /// Ends the environment.
   ///
-  /// - Parameter hasFailed: whether the test has already failed.
+  /// - Parameters:
+  ///   - hasFailed: whether the test has already failed.
+  ///   - keepsJournal: whether the outcome has the journal and attachments also of a test that succeeded.
   /// - Returns: the outcome; nil if it had ended before.
-  func finish(hasFailed: Bool) async -> TestOutcome? {
+  package func finish(hasFailed: Bool, keepsJournal: Bool = false) async -> TestOutcome? {
     let claimed = state.withLock { state -> State? in
       guard !state.hasEnded else { return nil }
       state.hasEnded = true
@@ -285,6 +305,8 @@ public final class TestEnvironment: Sendable {
     }
     guard let claimed else { return nil }
     for application in claimed.applications { await application.terminate() }
+    // A daemon forgets it.
+    let journal = keepsJournal ? try? await self.journal() : nil
     let report: Result<Report, CodedError>
     do {
       report = .success(
@@ -293,6 +315,9 @@ public final class TestEnvironment: Sendable {
       report = .failure(error)
     }
     if let folder = claimed.folder { try? FileManager.default.removeItem(atPath: folder) }
-    return TestOutcome(report, claimed.applications, name: name, hasFailed: hasFailed)
+    var outcome = TestOutcome(
+      report, claimed.applications, name: name, hasFailed: hasFailed, keepsAttachments: keepsJournal)
+    outcome.journal = journal ?? []
+    return outcome
   }
 }

@@ -24,6 +24,8 @@ struct TestIdentity: Sendable, Equatable {
   var file: String
   /// The test's line, which distinguishes overloads; 0 if unknown.
   var line = 0
+  /// For a scenario, the argument for `swift test --filter`; its `function` is its name.
+  var scenarioFilter: String?
 
   /// `Booking/books a slot`.
   var name: String {
@@ -33,7 +35,8 @@ struct TestIdentity: Sendable, Equatable {
 
   /// The argument for `swift test --filter`.
   var filter: String {
-    module + "." + (suites + [plainFunction]).joined(separator: "/")
+    if let scenarioFilter { return scenarioFilter }
+    return module + "." + (suites + [plainFunction]).joined(separator: "/")
   }
 
   /// The cassette's absolute path without extension.
@@ -73,11 +76,13 @@ struct TestIdentity: Sendable, Equatable {
 
   /// The function without parentheses and backticks.
   private var plainFunction: String {
-    String(function.prefix { $0 != "(" }.filter { $0 != "`" })
+    guard scenarioFilter == nil else { return function }
+    return String(function.prefix { $0 != "(" }.filter { $0 != "`" })
   }
 
   /// `books(at:_:)` is `books-at`: overloads with different labels have different cassettes.
   private var fileName: String {
+    guard scenarioFilter == nil else { return FileName.make(function) }
     let labels = function.drop { $0 != "(" }.dropFirst().prefix { $0 != ")" }.split(separator: ":")
       .filter { $0 != "_" }.map(String.init)
     return FileName.make(([plainFunction] + labels).joined(separator: "-"))
@@ -114,6 +119,31 @@ extension TestIdentity {
     let words = testCase.name.split { ". []".contains($0) }
     function = words.last.map(String.init) ?? testCase.name
     self.file = file
+  }
+
+  /// The identity of a scenario.
+  ///
+  /// - Parameters:
+  ///   - scenario: the scenario's name.
+  ///   - row: the values of its row of examples; empty for any other scenario.
+  ///   - suites: the names of the feature and the rule.
+  ///   - file: the feature file.
+  ///   - line: the scenario's line.
+  ///   - module: the test's module.
+  ///   - filter: the argument for `swift test --filter`.
+  init(
+    scenario: String, row: [String], in suites: [String], file: String, line: Int, module: String, filter: String
+  ) {
+    self.module = module
+    self.suites = suites
+    // A scenario needs no name.
+    function = scenario.isEmpty ? "line \(line)" : scenario
+    self.file = file
+    self.line = line
+    scenarioFilter = filter
+    guard !row.isEmpty else { return }
+    caseName = FileName.make(row.joined(separator: ","))
+    splitsCases = true
   }
 
   /// The identity of code outside a test.
@@ -222,7 +252,8 @@ enum CassetteClaims {
     guard owner != identity else { return }
     throw DioramaTestingError(
       .usage,
-      "two tests would share the cassette \(path): \(owner.name) and \(identity.name); rename one, or give one a "
-        + "path with cassette:")
+      "two \(identity.scenarioFilter == nil ? "tests" : "scenarios") would share the cassette \(path): \(owner.name) "
+        + "and \(identity.name); rename one, or give one a path with "
+        + (identity.scenarioFilter == nil ? "cassette:" : "the tag @cassette:"))
   }
 }

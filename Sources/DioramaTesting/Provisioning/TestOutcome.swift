@@ -1,4 +1,4 @@
-import ControlAPI
+package import ControlAPI
 import Basics
 import Foundation
 import LaunchContract
@@ -6,29 +6,33 @@ import Testing
 import XCTest
 
 /// The outcome of a test's environment: whether it fails the test, and what to print and attach.
-struct TestOutcome {
+package struct TestOutcome {
   /// A file to attach to a failed test.
-  struct Attachment {
-    var name: String
-    var bytes: [UInt8]
+  package struct Attachment {
+    package var name: String
+    package var bytes: [UInt8]
   }
 
   /// The reason why the test fails, if any.
-  var failure: String?
+  package var failure: String?
   /// A line for the user if something was recorded.
   var note: String?
   /// The last output of the applications if the test failed for another reason.
   var tails = ""
   /// The applications' output and the report, for a failed test.
-  var attachments: [Attachment] = []
+  package var attachments: [Attachment] = []
+  /// What happened in the environment, if it was to be kept.
+  package var journal: [JournalPage.Entry] = []
 
   /// - Parameters:
   ///   - report: the environment's report, or the error that prevented it.
   ///   - applications: the applications launched in the environment.
   ///   - name: the environment's name.
   ///   - hasFailed: whether the test has already failed.
+  ///   - keepsAttachments: whether a test that succeeded has attachments, too.
   init(
-    _ report: Result<Report, CodedError>, _ applications: [TestApplication], name: String, hasFailed: Bool
+    _ report: Result<Report, CodedError>, _ applications: [TestApplication], name: String, hasFailed: Bool,
+    keepsAttachments: Bool = false
   ) {
     let crashed = applications.filter { $0.state.isCrash && $0.process?.isExpected == false }
     let apps = applications.map { "\n\($0.name): \($0.state.text)\($0.process?.tail() ?? "")" }.joined()
@@ -43,8 +47,8 @@ struct TestOutcome {
       note = "\(name): \(ReportText(report).lines().first ?? "")"
     case .success: break
     }
-    guard failure != nil || hasFailed else { return }
-    if failure == nil { tails = apps }
+    if failure == nil, hasFailed { tails = apps }
+    guard failure != nil || hasFailed || keepsAttachments else { return }
     var names = Set<String>()
     for application in applications {
       for (stream, word) in [(LaunchedProcess.Stream.output, "output"), (.errors, "error")] {
@@ -72,11 +76,14 @@ struct TestOutcome {
 enum Reporter: Sendable {
   case swiftTesting(SourceLocation)
   case xctest(file: StaticString, line: UInt)
+  /// A scenario, whose runner reports at the place, or without one at the scenario.
+  case scenario(@Sendable (String, SourceLocation?) -> Void)
 
   func fail(_ text: String) {
     switch self {
     case .swiftTesting(let location): Issue.record(Comment(rawValue: text), sourceLocation: location)
     case .xctest(let file, let line): XCTFail(text, file: file, line: line)
+    case .scenario(let fail): fail(text, nil)
     }
   }
 
@@ -90,6 +97,7 @@ enum Reporter: Sendable {
       #else
         XCTFail("\(location.fileID):\(location.line): \(text)")
       #endif
+    case .scenario(let fail): fail(text, location)
     }
   }
 
@@ -114,6 +122,8 @@ enum Reporter: Sendable {
         kept.name = attachment.name
         testCase?.add(kept)
       #endif
+    // The scenario's runner attaches.
+    case .scenario: break
     }
   }
 

@@ -1,5 +1,5 @@
 import Basics
-import EnvironmentConfiguration
+package import EnvironmentConfiguration
 import LaunchContract
 
 extension TestEnvironment {
@@ -115,8 +115,11 @@ extension TestEnvironment {
       }
     }
 
+    /// The configuration that the tags of a scenario make.
+    package init(_ settings: EnvironmentConfiguration) { self.settings = settings }
+
     /// Combines this configuration with that of an enclosing suite. This configuration takes precedence.
-    func inside(_ outer: Configuration) -> Configuration {
+    package func inside(_ outer: Configuration) -> Configuration {
       var all = self
       all.settings = settings.inside(outer.settings)
       all.failure = failure ?? outer.failure

@@ -20,6 +20,17 @@ extension TestEnvironment {
 
     private init(_ members: [String: JSON]) { self.members = members }
 
+    /// The fault of a text, as the tag `@fault` has it: `reset,path=/orders,nth=1`. It is checked when it is set.
+    package init(text: String) throws(DioramaTestingError) {
+      do {
+        let settings = try FaultSettings(.string(text), at: "the fault '\(text)'")
+        let json = try JSON.decode(JSON.self, from: try JSON.encode(settings), source: "")
+        self.init(Dictionary((json.object ?? []).map { ($0.key, $0.value) }) { $1 })
+      } catch {
+        throw DioramaTestingError(.usage, (error as? CodedError)?.message ?? "\(error)")
+      }
+    }
+
     /// No response is sent until the app gives up.
     public static var timeout: Self { Self(["fault": "timeout"]) }
     /// The connection is reset before a response.
@@ -163,16 +174,19 @@ extension TestEnvironment {
     /// - Parameter faults: the new faults.
     /// - Throws: ``DioramaTestingError`` if a fault is not valid or the environment cannot be reached. The faults are
     ///   then unchanged.
-    public func set(_ faults: Fault...) async throws {
-      var change = EnvironmentChange()
-      change.faults = try faults.map { fault throws(DioramaTestingError) in try fault.json() }
-      try await environment.apply(change, timeout: .seconds(30))
-    }
+    public func set(_ faults: Fault...) async throws { try await environment.setFaults(faults) }
 
     /// Removes all faults.
     ///
     /// - Throws: ``DioramaTestingError`` if the environment cannot be reached.
     public func removeAll() async throws { try await set() }
+  }
+
+  /// Replaces all faults.
+  package func setFaults(_ faults: [Fault]) async throws {
+    var change = EnvironmentChange()
+    change.faults = try faults.map { fault throws(DioramaTestingError) in try fault.json() }
+    try await apply(change, timeout: .seconds(30))
   }
 
   /// The environment's faults.
