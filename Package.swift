@@ -259,8 +259,13 @@ let package = Package(
       name: "DioramaScenariosTests",
       dependencies: [
         "Basics", "Clinic", "ClinicBackend", "CucumberExpressions", "DioramaScenarios", "DioramaTesting", "Gherkin",
+        "HTTPMessages",
         "ScenarioReports", "TestSupport",
       ]),
+    // The clinic's story as feature files. Its scenarios replay; clinic_features.py records them.
+    .testTarget(
+      name: "ClinicFeaturesTests", dependencies: ["Clinic", "DioramaScenarios", "DioramaTesting"],
+      exclude: ["Features/Cassettes"], plugins: ["FeatureTests"]),
     .testTarget(
       name: "DioramaScreensTests",
       dependencies: ["Basics", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "HTTPMessages", "TestSupport"]),
