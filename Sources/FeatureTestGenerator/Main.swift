@@ -1,48 +1,154 @@
+import Basics
+import EnvironmentConfiguration
 import Foundation
 import Gherkin
 
-/// `FeatureTestGenerator FEATURE OUTPUT MODULE`: a stand-in with one test for each scenario.
+/// Writes the tests of the feature files of a target; the plugin `FeatureTests` calls it.
+///
+///     FeatureTestGenerator FOLDER SETTINGS (FEATURE COUNT OUTPUT…)…
+///
+/// SETTINGS is the path of a settings file, or empty. COUNT is the number of OUTPUTs, to which the scenarios are distributed.
+/// Errors are printed as the compiler prints its own; then no file is written.
 @main enum Main {
   static func main() {
-    let path = CommandLine.arguments[1]
-    let text = String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
-    do throws(GherkinErrors) {
-      let document = try GherkinParser().parse(text, uri: path)
-      try? generated(document, path).write(toFile: CommandLine.arguments[2], atomically: true, encoding: .utf8)
-    } catch {
-      print("\(path):1:1: error: \(error)")
-      exit(1)
-    }
-  }
-
-  private static func generated(_ document: GherkinDocument, _ path: String) -> String {
-    var lines = [Int: String]()
-    lines[1] = "import DioramaScenarios; import Testing; "
-    guard let feature = document.feature else { return lines[1] ?? "" }
-    lines[feature.location.line, default: ""] +=
-      "@Suite(.feature(\(quoted(feature.name)), in: \(quoted(path)))) struct `Feature: \(feature.name)` {"
-    var names = Set<String>()
-    var last = 1
-    for scenario in PackedScenario.all(in: document) {
-      var name = scenario.name.filter { !"`\\\n".contains($0) }
-      if !scenario.row.isEmpty { name += " (\(scenario.row.joined(separator: ", ")))" }
-      while !names.insert(name).inserted { name += " again" }
-      last = scenario.line
-      lines[last] =
-        "@Test(.scenario(\(quoted(scenario.packed)))) func `\(name)`() async throws { "
-        + "try await DioramaScenarios.run(Features()) }"
-    }
-    lines[max(last, feature.location.line), default: ""] += " }"
-    return (1...(lines.keys.max() ?? 1)).map { lines[$0] ?? "" }.joined(separator: "\n") + "\n"
-  }
-
-  private static func quoted(_ text: String) -> String {
-    "\"" + text.unicodeScalars.map { scalar in
-      switch scalar {
-      case "\\", "\"": "\\\(scalar)"
-      case _ where scalar.value < 0x20: "\\u{\(String(scalar.value, radix: 16))}"
-      default: String(scalar)
+    var arguments = CommandLine.arguments.dropFirst()
+    guard let folder = arguments.popFirst(), let settings = arguments.popFirst() else { usage() }
+    var features: [(path: String, outputs: [String])] = []
+    while let path = arguments.popFirst() {
+      guard let count = arguments.popFirst().flatMap({ Int($0) }), (1...arguments.count).contains(count) else {
+        usage()
       }
-    }.joined() + "\""
+      features.append((path, Array(arguments.prefix(count))))
+      arguments.removeFirst(count)
+    }
+    var problems: [String] = []
+    var library = TestLibrary.swiftTesting
+    if !settings.isEmpty {
+      do { library = try TestLibrary(settings: contents(of: settings)) } catch {
+        problems.append("\(settings):1:1: error: \(error.message)")
+      }
+    }
+    var documents: [(GherkinDocument, path: String, outputs: [String])] = []
+    for (path, outputs) in features {
+      do {
+        let document = try FeatureFile.read(contents(of: path), path)
+        documents.append((document, path, outputs))
+      } catch let error as FeatureFile.Problems {
+        problems += error.lines
+      } catch { problems.append("\(path):1:1: error: \(error)") }
+    }
+    guard problems.isEmpty else { fail(problems) }
+    var names = TestNames(folder: folder)
+    for (document, path, outputs) in documents {
+      let sources = TestSource.make(of: document, at: path, for: library, files: outputs.count, &names)
+      for (source, output) in zip(sources, outputs) { write(source, to: output) }
+    }
+  }
+
+  private static func contents(of path: String) throws(CodedError) -> String {
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw CodedError(.inputOutput, "cannot read the file")
+    }
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw CodedError(.broken, "the file is not UTF-8; convert it, for example with iconv -f ISO-8859-1 -t UTF-8")
+    }
+    return text
+  }
+
+  /// Leaves a file alone that has the text, so that it is not compiled again.
+  private static func write(_ text: String, to path: String) {
+    let data = Data(text.utf8)
+    if FileManager.default.contents(atPath: path) == data { return }
+    do { try data.write(to: URL(fileURLWithPath: path), options: .atomic) } catch {
+      fail(["\(path):1:1: error: cannot write the file: \(error.localizedDescription)"])
+    }
+  }
+
+  private static func usage() -> Never {
+    fail(["usage: FeatureTestGenerator FOLDER SETTINGS (FEATURE COUNT OUTPUT…)…"])
+  }
+
+  private static func fail(_ lines: [String]) -> Never {
+    FileHandle.standardError.write(Data((lines.joined(separator: "\n") + "\n").utf8))
+    exit(1)
+  }
+}
+
+/// The test library that runs the tests.
+enum TestLibrary: String, CaseIterable {
+  case swiftTesting = "swift-testing"
+  case xctest
+
+  /// Reads a settings file, such as `{"tests": "xctest"}`.
+  init(settings text: String) throws(CodedError) {
+    let json = try CodedError.translating(at: "not JSON", try JSON.parse(Array(text.utf8)))
+    guard case .object(let members) = json else {
+      throw CodedError(.broken, "expected an object such as {\"tests\": \"xctest\"}")
+    }
+    for name in members.map(\.key).sorted() where name != "tests" {
+      throw CodedError(.broken, "'\(name)' is not a setting; the only one is 'tests'")
+    }
+    let names = Self.allCases.map { "'\($0.rawValue)'" }.joined(separator: " or ")
+    guard let value = members.last(where: { $0.key == "tests" })?.value else {
+      throw CodedError(.broken, "'tests' is missing; it is \(names)")
+    }
+    guard case .string(let name) = value, let library = Self(rawValue: name) else {
+      throw CodedError(.broken, "'tests' must be \(names)")
+    }
+    self = library
+  }
+}
+
+/// A feature file, checked.
+enum FeatureFile {
+  /// What is wrong, in lines as the compiler prints them.
+  struct Problems: Error {
+    var lines: [String]
+  }
+
+  /// - Throws: ``Problems`` with all errors of the syntax, or else of the tags.
+  static func read(_ text: String, _ path: String) throws -> GherkinDocument {
+    let document: GherkinDocument
+    do { document = try GherkinParser().parse(text, uri: path) } catch {
+      throw Problems(
+        lines: error.errors.map { error in
+          "\(path):\(error.location.line):\(max(1, error.location.column ?? 1)): error: \(error.message)"
+        })
+    }
+    let places = Dictionary(document.tags.map { ($0.id, $0.location) }) { first, _ in first }
+    var lines: [String] = []
+    var ids = IDGenerator(from: 1_000_000_000)
+    for pickle in PickleCompiler.pickles(of: document, ids: &ids) {
+      do { _ = try ScenarioTags.configuration(from: pickle.tags.map(\.name)) } catch {
+        for problem in error.problems {
+          let place = places[pickle.tags[problem.index].astNodeId] ?? pickle.location
+          let line = "\(path):\(place.line):\(max(1, place.column ?? 1)): error: \(problem.message)"
+          // A feature's tag belongs to all its scenarios.
+          if !lines.contains(line) { lines.append(line) }
+        }
+      }
+    }
+    guard lines.isEmpty else { throw Problems(lines: lines) }
+    return document
+  }
+}
+
+extension GherkinDocument {
+  /// The tags of the feature, its rules, scenarios and examples.
+  fileprivate var tags: [Tag] {
+    guard let feature else { return [] }
+    func tags(_ scenario: Scenario) -> [Tag] { scenario.tags + scenario.examples.flatMap(\.tags) }
+    return feature.tags
+      + feature.children.flatMap { child -> [Tag] in
+        switch child {
+        case .background: []
+        case .scenario(let scenario): tags(scenario)
+        case .rule(let rule):
+          rule.tags
+            + rule.children.flatMap { child -> [Tag] in
+              if case .scenario(let scenario) = child { tags(scenario) } else { [] }
+            }
+        }
+      }
   }
 }
