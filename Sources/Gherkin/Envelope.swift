@@ -19,7 +19,7 @@ package enum Envelope: Hashable, Sendable, Encodable {
 }
 
 /// The text of a feature file.
-package struct Source: Hashable, Sendable, Encodable {
+package struct Source: Hashable, Sendable, Codable {
   /// The path or URL of the file.
   package let uri: String
   /// The text.
@@ -35,7 +35,7 @@ package struct Source: Hashable, Sendable, Encodable {
 }
 
 /// The formats of feature files.
-package enum SourceMediaType: String, Hashable, Sendable, Encodable {
+package enum SourceMediaType: String, Hashable, Sendable, Codable {
   /// A `.feature` file.
   case plain = "text/x.cucumber.gherkin+plain"
   /// A `.feature.md` file.
@@ -48,13 +48,13 @@ package enum SourceMediaType: String, Hashable, Sendable, Encodable {
 }
 
 /// A problem in a feature file.
-package struct ParseError: Hashable, Sendable, Encodable {
+package struct ParseError: Hashable, Sendable, Codable {
   package var source: SourceReference
   package var message: String
 }
 
 /// A place in a file.
-package struct SourceReference: Hashable, Sendable, Encodable {
+package struct SourceReference: Hashable, Sendable, Codable {
   /// The path or URL of the file.
   package var uri: String
   package var location: Location

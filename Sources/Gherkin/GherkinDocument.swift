@@ -1,7 +1,7 @@
 // The abstract syntax tree of a feature file: the types, and members in JSON, of Cucumber's messages.
 
 /// A place in a feature file.
-package struct Location: Hashable, Sendable, Encodable {
+package struct Location: Hashable, Sendable, Codable {
   /// The line, from 1.
   package var line: Int
   /// The column in Unicode scalars, from 1; nil at the end of the file.
@@ -14,7 +14,7 @@ package struct Location: Hashable, Sendable, Encodable {
 }
 
 /// A parsed feature file.
-package struct GherkinDocument: Hashable, Sendable, Encodable {
+package struct GherkinDocument: Hashable, Sendable, Codable {
   /// The path or URL of the file.
   package var uri: String
   /// The feature; nil if the file has only comments and empty lines.
@@ -24,20 +24,20 @@ package struct GherkinDocument: Hashable, Sendable, Encodable {
 }
 
 /// A comment: a whole line, with the white space before it.
-package struct Comment: Hashable, Sendable, Encodable {
+package struct Comment: Hashable, Sendable, Codable {
   package var location: Location
   package var text: String
 }
 
 /// A tag, with its `@`.
-package struct Tag: Hashable, Sendable, Encodable {
+package struct Tag: Hashable, Sendable, Codable {
   package var location: Location
   package var name: String
   package var id: String
 }
 
 /// `Feature:`, what a file describes.
-package struct Feature: Hashable, Sendable, Encodable {
+package struct Feature: Hashable, Sendable, Codable {
   package var location: Location
   package var tags: [Tag]
   /// The code of the language of the keywords, such as `en`.
@@ -51,7 +51,7 @@ package struct Feature: Hashable, Sendable, Encodable {
 }
 
 /// `Rule:`, a group of scenarios.
-package struct Rule: Hashable, Sendable, Encodable {
+package struct Rule: Hashable, Sendable, Codable {
   package var location: Location
   package var tags: [Tag]
   package var keyword: String
@@ -63,7 +63,7 @@ package struct Rule: Hashable, Sendable, Encodable {
 }
 
 /// `Background:`, the steps that precede each scenario's.
-package struct Background: Hashable, Sendable, Encodable {
+package struct Background: Hashable, Sendable, Codable {
   package var location: Location
   package var keyword: String
   package var name: String
@@ -73,7 +73,7 @@ package struct Background: Hashable, Sendable, Encodable {
 }
 
 /// `Scenario:` or `Scenario Outline:`.
-package struct Scenario: Hashable, Sendable, Encodable {
+package struct Scenario: Hashable, Sendable, Codable {
   package var location: Location
   package var tags: [Tag]
   package var keyword: String
@@ -85,7 +85,7 @@ package struct Scenario: Hashable, Sendable, Encodable {
 }
 
 /// `Examples:`, for which an outline runs once per row.
-package struct Examples: Hashable, Sendable, Encodable {
+package struct Examples: Hashable, Sendable, Codable {
   package var location: Location
   package var tags: [Tag]
   package var keyword: String
@@ -98,7 +98,7 @@ package struct Examples: Hashable, Sendable, Encodable {
 }
 
 /// A step of a scenario or background.
-package struct Step: Hashable, Sendable, Encodable {
+package struct Step: Hashable, Sendable, Codable {
   package var location: Location
   /// The keyword with the space after it, if any.
   package var keyword: String
@@ -110,7 +110,7 @@ package struct Step: Hashable, Sendable, Encodable {
 }
 
 /// What a keyword makes of a step.
-package enum StepKeywordType: String, Hashable, Sendable, Encodable {
+package enum StepKeywordType: String, Hashable, Sendable, Codable {
   /// A keyword with several meanings, such as `*`.
   case unknown = "Unknown"
   /// `Given`.
@@ -124,7 +124,7 @@ package enum StepKeywordType: String, Hashable, Sendable, Encodable {
 }
 
 /// A text below a step.
-package struct DocString: Hashable, Sendable, Encodable {
+package struct DocString: Hashable, Sendable, Codable {
   package var location: Location
   package var mediaType: String?
   package var content: String
@@ -132,32 +132,43 @@ package struct DocString: Hashable, Sendable, Encodable {
 }
 
 /// A table below a step.
-package struct DataTable: Hashable, Sendable, Encodable {
+package struct DataTable: Hashable, Sendable, Codable {
   package var location: Location
   /// At least one row; all have the same number of cells.
   package var rows: [TableRow]
 }
 
 /// A row of a table.
-package struct TableRow: Hashable, Sendable, Encodable {
+package struct TableRow: Hashable, Sendable, Codable {
   package var location: Location
   package var cells: [TableCell]
   package var id: String
 }
 
 /// A cell of a row, without escapes and the white space around it.
-package struct TableCell: Hashable, Sendable, Encodable {
+package struct TableCell: Hashable, Sendable, Codable {
   package var location: Location
   package var value: String
 }
 
 /// A part of a feature.
-package enum FeatureChild: Hashable, Sendable, Encodable {
+package enum FeatureChild: Hashable, Sendable, Codable {
   case background(Background)
   case scenario(Scenario)
   case rule(Rule)
 
   private enum CodingKeys: CodingKey { case background, scenario, rule }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    if let background = try container.decodeIfPresent(Background.self, forKey: .background) {
+      self = .background(background)
+    } else if let scenario = try container.decodeIfPresent(Scenario.self, forKey: .scenario) {
+      self = .scenario(scenario)
+    } else {
+      self = .rule(try container.decode(Rule.self, forKey: .rule))
+    }
+  }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -170,11 +181,20 @@ package enum FeatureChild: Hashable, Sendable, Encodable {
 }
 
 /// A part of a rule.
-package enum RuleChild: Hashable, Sendable, Encodable {
+package enum RuleChild: Hashable, Sendable, Codable {
   case background(Background)
   case scenario(Scenario)
 
   private enum CodingKeys: CodingKey { case background, scenario }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    if let background = try container.decodeIfPresent(Background.self, forKey: .background) {
+      self = .background(background)
+    } else {
+      self = .scenario(try container.decode(Scenario.self, forKey: .scenario))
+    }
+  }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)

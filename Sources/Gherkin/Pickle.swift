@@ -1,7 +1,7 @@
 // Pickles, what a document boils down to for running it: the types, and members in JSON, of Cucumber's messages.
 
 /// A scenario to run: with the steps of backgrounds, and the values of a row of examples.
-package struct Pickle: Hashable, Sendable, Encodable {
+package struct Pickle: Hashable, Sendable, Codable {
   package var id: String
   /// The path or URL of the file.
   package var uri: String
@@ -18,7 +18,7 @@ package struct Pickle: Hashable, Sendable, Encodable {
 }
 
 /// A step to run.
-package struct PickleStep: Hashable, Sendable, Encodable {
+package struct PickleStep: Hashable, Sendable, Codable {
   package var argument: PickleStepArgument?
   /// The id of the step, then that of the row of examples.
   package var astNodeIds: [String]
@@ -28,7 +28,7 @@ package struct PickleStep: Hashable, Sendable, Encodable {
 }
 
 /// What a step does, by its keyword or, for `And` and `But`, by the keyword of the step before.
-package enum PickleStepType: String, Hashable, Sendable, Encodable {
+package enum PickleStepType: String, Hashable, Sendable, Codable {
   case unknown = "Unknown"
   case context = "Context"
   case action = "Action"
@@ -36,13 +36,13 @@ package enum PickleStepType: String, Hashable, Sendable, Encodable {
 }
 
 /// What is below a step: a doc string, a table, or both.
-package struct PickleStepArgument: Hashable, Sendable, Encodable {
+package struct PickleStepArgument: Hashable, Sendable, Codable {
   package var docString: PickleDocString?
   package var dataTable: PickleTable?
 }
 
 /// A text below a step.
-package struct PickleDocString: Hashable, Sendable, Encodable {
+package struct PickleDocString: Hashable, Sendable, Codable {
   /// The position, from 1, if the step has a table, too.
   package var argumentIndex: Int?
   package var mediaType: String?
@@ -50,24 +50,24 @@ package struct PickleDocString: Hashable, Sendable, Encodable {
 }
 
 /// A table below a step.
-package struct PickleTable: Hashable, Sendable, Encodable {
+package struct PickleTable: Hashable, Sendable, Codable {
   /// The position, from 1, if the step has a doc string, too.
   package var argumentIndex: Int?
   package var rows: [PickleTableRow]
 }
 
 /// A row of a table.
-package struct PickleTableRow: Hashable, Sendable, Encodable {
+package struct PickleTableRow: Hashable, Sendable, Codable {
   package var cells: [PickleTableCell]
 }
 
 /// A cell of a row.
-package struct PickleTableCell: Hashable, Sendable, Encodable {
+package struct PickleTableCell: Hashable, Sendable, Codable {
   package var value: String
 }
 
 /// A tag, with its `@`.
-package struct PickleTag: Hashable, Sendable, Encodable {
+package struct PickleTag: Hashable, Sendable, Codable {
   package var name: String
   package var astNodeId: String
 }
