@@ -37,9 +37,9 @@ struct EnvironmentRecord {
         "missing string: key '\(missing["key"]?.string ?? "")', ordinal \(missing["ordinal"]?.int ?? 0); "
           + "re-record, or use the key as it was recorded")
     }
-    for line in report["contractViolations"]?.array ?? [] { lines.append("violates the contract: \(line.text)") }
+    for line in report["contractViolations"]?.array ?? [] { lines.append("Violates the contract: \(line.text)") }
     for name in ["upstreamFailures", "brokenOff"] {
-      let what = name == "brokenOff" ? "cancelled by the app" : "failed upstream"
+      let what = name == "brokenOff" ? "Cancelled by the app" : "Failed upstream"
       for failure in report[name]?.array ?? [] {
         lines.append(
           "\(what): \(failure["method"]?.string ?? "") \(failure["url"]?.string ?? ""): "
@@ -59,7 +59,7 @@ struct EnvironmentRecord {
     }
 
     var request: String
-    /// Such as `not recorded`.
+    /// Such as `Not recorded`.
     var what: String
     var nearest: [Nearest]
     /// What to do; nil if unknown.
@@ -72,7 +72,7 @@ struct EnvironmentRecord {
     init(_ unmatched: JSON, in report: JSON) {
       request = "\(unmatched["method"]?.string ?? "") \(unmatched["url"]?.string ?? "")"
       let refusal = unmatched["refusal"]?.string
-      what = refusal != nil ? "refused" : report["mode"]?.string == "mock" ? "no stub" : "not recorded"
+      what = refusal != nil ? "Refused" : report["mode"]?.string == "mock" ? "No stub" : "Not recorded"
       func strings(_ value: JSON?) -> [String] { (value?.array ?? []).compactMap(\.string) }
       nearest = (unmatched["nearest"]?.array ?? []).prefix(2).map {
         Nearest(
@@ -89,7 +89,7 @@ struct EnvironmentRecord {
         ?? fix?["rule"].flatMap {
           $0.object == nil ? nil : .object(["matching": .object(["rules": .array([$0])])])
         }
-      self.setting = setting.map { String(decoding: $0.encoded(.pretty), as: UTF8.self) }
+      self.setting = setting.map { String(decoding: $0.encoded(.line), as: UTF8.self) }
       if refusal == nil, fix?["isRecordable"]?.bool != false { command = report["advice"]?.string }
     }
   }
@@ -149,13 +149,13 @@ enum Finding {
   var headline: String {
     switch self {
     case .miss(let miss): "\(miss.what): \(miss.request)"
-    case .undefined(let step): "undefined step: \(step.title)"
-    case .ambiguous(let step): "ambiguous step: \(step.title)"
-    case .pending(let step): "pending step: \(step.title)"
+    case .undefined(let step): "Undefined step: \(step.title)"
+    case .ambiguous(let step): "Ambiguous step: \(step.title)"
+    case .pending(let step): "Pending step: \(step.title)"
     case .error(let step):
       (step.error ?? "failed without a message").split(whereSeparator: \.isNewline).first.map(String.init) ?? "failed"
     case .unfinished(let step):
-      "the process ended during the scenario" + (step.map { ", in: \($0.title)" } ?? "")
+      "The process ended during the scenario" + (step.map { ", in: \($0.title)" } ?? "")
     case .environment(let text): text
     }
   }
@@ -184,7 +184,7 @@ enum Finding {
         lines += nearest.rules.map { "    compared by \($0)" }
       }
       if let advice { lines.append("  to fix it: \(advice)") }
-      if let setting = miss.setting { lines += setting.split(separator: "\n").map { "    \($0)" } }
+      if let setting = miss.setting { lines.append("    \(setting)") }
       if let command = miss.command, advice?.contains(command) != true {
         lines.append("  to record what is missing: \(command)")
       }
@@ -219,4 +219,21 @@ extension Message.Attachment {
 
   /// The decoded body as text.
   var text: String { contentEncoding == .identity ? body : String(decoding: bytes, as: UTF8.self) }
+}
+
+extension String {
+  /// The text without the escape sequences that color it in a terminal.
+  var withoutTerminalColors: String {
+    guard utf8.contains(0x1B) else { return self }
+    var rest = unicodeScalars[...]
+    var result = String.UnicodeScalarView()
+    while let scalar = rest.popFirst() {
+      guard scalar == "\u{1B}", rest.first == "[" else {
+        result.append(scalar)
+        continue
+      }
+      rest = rest.dropFirst().drop { !(0x40...0x7E).contains($0.value) }.dropFirst()
+    }
+    return String(result)
+  }
 }

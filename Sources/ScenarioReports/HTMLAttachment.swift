@@ -30,7 +30,7 @@ struct HTMLAttachment {
     }
     switch type {
     case "text/x.cucumber.log+plain":
-      html.element("pre", ["class": "log"], text: Self.withoutColors(attachment.text))
+      html.element("pre", ["class": "log"], text: attachment.text.withoutTerminalColors)
     case "text/uri-list":
       for url in attachment.text.split(whereSeparator: \.isNewline) where !url.hasPrefix("#") {
         html.element("p") { HTMLPage.link(String(url), String(url), &$0) }
@@ -59,7 +59,7 @@ struct HTMLAttachment {
 
   /// A text, folded if it is long.
   private func text(_ pretty: String?, _ html: inout HTML) {
-    let text = Self.withoutColors(pretty ?? attachment.text)
+    let text = (pretty ?? attachment.text).withoutTerminalColors
     let size = text.utf8.count
     html.element("details", ["class": "part", "open": size < 400 ? "" : nil]) { html in
       html.element("summary") { html in
@@ -101,20 +101,5 @@ struct HTMLAttachment {
 
   private static func size(_ bytes: Int) -> String {
     bytes < 1000 ? "\(bytes) bytes" : bytes < 1_000_000 ? "\(bytes / 1000) kB" : "\(bytes / 1_000_000) MB"
-  }
-
-  /// The text without the escape sequences that color it in a terminal.
-  private static func withoutColors(_ text: String) -> String {
-    guard text.contains("\u{1B}[") else { return text }
-    var rest = text.unicodeScalars[...]
-    var result = String.UnicodeScalarView()
-    while let scalar = rest.popFirst() {
-      guard scalar == "\u{1B}", rest.first == "[" else {
-        result.append(scalar)
-        continue
-      }
-      rest = rest.dropFirst().drop { !(0x40...0x7E).contains($0.value) }.dropFirst()
-    }
-    return String(result)
   }
 }

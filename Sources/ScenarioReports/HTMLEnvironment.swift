@@ -8,7 +8,15 @@ struct HTMLEnvironment {
 
   private let record: EnvironmentRecord
 
-  init(_ record: EnvironmentRecord) { self.record = record }
+  private let hasProblems: Bool
+
+  /// - Parameters:
+  ///   - record: what the environment left.
+  ///   - withProblems: whether to list what failed.
+  init(_ record: EnvironmentRecord, withProblems: Bool) {
+    self.record = record
+    hasProblems = withProblems
+  }
 
   private var report: JSON { record.report }
 
@@ -25,7 +33,7 @@ struct HTMLEnvironment {
         requests(&html)
         list("Clock", clock, &html)
         list("Strings", strings, &html)
-        list("Problems", problems, &html)
+        if hasProblems { list("Problems", problems, &html) }
         list("Notes", notes, &html)
       }
     }

@@ -200,10 +200,12 @@ struct HTMLPage {
           ) { Self.count(entries.count(where: \.scenario.isFlaky), "retried", &$0) }
         }
       }
-      html.element("label", ["class": "hidden", "for": "search"], text: "Search in scenarios")
-      html.void(
-        "input", ["type": "search", "id": "search", "placeholder": "Search in scenarios", "autocomplete": "off"])
-      html.element("button", ["type": "button", "id": "expand"], text: "Expand all")
+      html.element("div", ["class": "find"]) { html in
+        html.element("label", ["class": "hidden", "for": "search"], text: "Search in scenarios")
+        html.void(
+          "input", ["type": "search", "id": "search", "placeholder": "Search in scenarios", "autocomplete": "off"])
+        html.element("button", ["type": "button", "id": "expand"], text: "Expand all")
+      }
       html.element("p", ["role": "status", "id": "shown", "class": "muted"], text: "")
     }
   }

@@ -55,7 +55,7 @@ struct HTMLScenario {
         if entry.findings.count > 10 {
           html.element("p", ["class": "muted"], text: "and \(entry.findings.count - 10) more problems")
         }
-        if let last = scenario.attempts.last { attempt(last, &html) }
+        if let last = scenario.attempts.last { attempt(last, isLast: true, &html) }
         for attempt in scenario.attempts.dropLast() {
           html.element("details", ["class": "part"]) { html in
             html.element("summary") { html in
@@ -63,7 +63,7 @@ struct HTMLScenario {
               html.text("Attempt \(attempt.number + 1) \(attempt.status.word) ")
               html.element("span", ["class": "muted"], text: Finding.all(in: attempt).first?.headline ?? "")
             }
-            html.element("div", ["class": "inner"]) { self.attempt(attempt, &$0) }
+            html.element("div", ["class": "inner"]) { self.attempt(attempt, isLast: false, &$0) }
           }
         }
         HTMLPage.places(["\(scenario.pickle.uri):\(scenario.line)"], &html)
@@ -116,7 +116,9 @@ struct HTMLScenario {
         if let advice = finding.advice { html.element("p", text: advice) }
         HTMLPage.places(places(of: step), &html)
       case .error(let step):
-        if let error = step.error, error.contains(where: \.isNewline) { html.element("pre", text: error) }
+        // The headline is the first line.
+        let rest = step.error?.drop { $0 != "\n" }.dropFirst() ?? ""
+        if !rest.isEmpty { html.element("pre", text: String(rest)) }
         html.element("p", ["class": "muted"], text: "in: \(step.title)")
         HTMLPage.places(places(of: step), &html)
         if let trace = step.trace {
@@ -161,11 +163,12 @@ struct HTMLScenario {
 
   // MARK: The steps
 
-  private func attempt(_ attempt: ScenarioRun.Attempt, _ html: inout HTML) {
+  /// - Parameter isLast: whether its findings are shown above.
+  private func attempt(_ attempt: ScenarioRun.Attempt, isLast: Bool, _ html: inout HTML) {
     let steps = attempt.steps.filter { $0.step != nil }
     if steps.isEmpty { html.element("p", ["class": "muted"], text: "The scenario has no steps.") }
     html.element("ol", ["class": "steps", "aria-label": "Steps"]) { html in
-      for step in steps { self.step(step, &html) }
+      for step in steps { self.step(step, withError: !isLast, &html) }
     }
     let hooks = attempt.steps.filter { $0.step == nil }
     if !hooks.isEmpty {
@@ -174,7 +177,7 @@ struct HTMLScenario {
       html.element("details", ["class": "part", "open": isBad ? "" : nil]) { html in
         html.element("summary", text: HTMLPage.counted(hooks.count, "hook"))
         html.element("ol", ["class": "steps", "aria-label": "Hooks"]) { html in
-          for hook in hooks { self.step(hook, &html) }
+          for hook in hooks { self.step(hook, withError: !isLast, &html) }
         }
       }
     }
@@ -182,7 +185,9 @@ struct HTMLScenario {
       HTMLAttachment(attachment, of: entry.scenario.title).append(to: &html)
     }
     for attachment in attempt.externalAttachments { external(attachment, &html) }
-    if let record = EnvironmentRecord(attempt) { HTMLEnvironment(record).append(to: &html) }
+    if let record = EnvironmentRecord(attempt) {
+      HTMLEnvironment(record, withProblems: !isLast || entry.findings.isEmpty).append(to: &html)
+    }
   }
 
   private func shown(_ step: StepResult) -> [Message.Attachment] {
@@ -193,7 +198,7 @@ struct HTMLScenario {
     html.element("p") { HTMLPage.link(attachment.url, attachment.url, &$0) }
   }
 
-  private func step(_ step: StepResult, _ html: inout HTML) {
+  private func step(_ step: StepResult, withError: Bool, _ html: inout HTML) {
     html.element("li", ["class": "step \(step.status.word)"]) { html in
       Self.mark(step.status, &html)
       html.element("div", ["class": "text"]) { html in
@@ -206,7 +211,7 @@ struct HTMLScenario {
           }
         }
         argument(step.step?.argument, &html)
-        if step.status.rank > ScenarioRun.Status.skipped.rank {
+        if withError, step.status.rank > ScenarioRun.Status.skipped.rank {
           if let error = step.error, step.status != .undefined {
             html.element("pre", ["class": "error"], text: error)
           }
@@ -217,7 +222,7 @@ struct HTMLScenario {
         for attachment in shown(step) { HTMLAttachment(attachment, of: step.title).append(to: &html) }
         for attachment in step.externalAttachments { external(attachment, &html) }
       }
-      html.element("span", ["class": "time"], text: step.result == nil ? "" : HTMLPage.time(step.seconds))
+      html.element("span", ["class": "time"], text: step.hasRun ? HTMLPage.time(step.seconds) : "")
     }
   }
 

@@ -31,7 +31,7 @@ enum HTMLStyle {
     .counts{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:4px 20px}
     .filters{display:flex;flex-wrap:wrap;gap:10px;align-items:center}
     .filters[hidden],.counts[hidden]{display:none}
-    .filters [role=group]{display:flex;flex-wrap:wrap;gap:6px}
+    .find{display:flex;gap:6px;flex:1 1 300px}.filters [role=group]{display:flex;flex-wrap:wrap;gap:6px}
     button,input{font:inherit;font-size:14px;color:var(--text);background:var(--card);border:1px solid var(--line);
     border-radius:7px;padding:5px 12px;min-height:34px}
     button{cursor:pointer}button:hover{background:var(--soft)}
@@ -61,7 +61,7 @@ enum HTMLStyle {
     .failures .headline{margin-top:2px}.advice{color:var(--muted);font-size:14px}
     .snippet{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px;margin-top:10px}
     .snippet ul{margin-top:8px;padding-left:18px;font-size:14px}
-    .code{background:var(--soft);border-radius:7px;padding:10px 14px;overflow-x:auto;margin-top:6px}
+    .code{background:var(--soft);border-radius:7px;padding:10px 14px;overflow-x:auto;margin-top:6px;white-space:pre-wrap}
     .scenario{background:var(--card);border:1px solid var(--line);border-radius:10px;margin-top:8px;
     content-visibility:auto;contain-intrinsic-size:auto 46px}
     .scenario[hidden],.feature[hidden],.rule[hidden]{display:none}
@@ -84,10 +84,12 @@ enum HTMLStyle {
     .finding.pending,.finding.undefined,.finding.ambiguous{background:var(--warn-soft);border-color:var(--warn-line)}
     .finding>*+*{margin-top:6px}.finding .headline,.finding h3{font-weight:600;color:var(--failed);font-size:15px}
     .finding.pending .headline,.finding.undefined .headline,.finding.ambiguous .headline{color:var(--warn)}
-    .finding ul{padding-left:20px}.finding pre{white-space:pre-wrap}.finding .code{background:var(--card);white-space:pre}
+    .finding ul{padding-left:20px}.finding pre{white-space:pre-wrap}.finding .code{background:var(--card)}
     .steps{list-style:none;padding:0}
     .step{display:flex;gap:10px;padding:4px 0;align-items:baseline}
     .step>.text{flex:1;min-width:0}.step.skipped>.text>p:first-child{color:var(--muted)}
+    .step.failed,.step.unfinished,.step.ambiguous,.step.undefined,.step.pending{background:var(--soft);border-radius:6px;
+    margin:1px -8px;padding:4px 8px}
     .step .keyword{white-space:pre-wrap}
     mark{background:var(--mark);color:var(--mark-text);border-radius:4px;padding:0 3px}
     pre.error{color:var(--failed);white-space:pre-wrap;margin-top:4px}

@@ -78,17 +78,29 @@ struct ScenarioRun {
 
     var status: Status { result?.status ?? .unknown }
     var seconds: Double { result?.duration.interval ?? 0 }
+    /// Whether its code ran.
+    var hasRun: Bool { seconds > 0 || status == .passed || status == .failed }
     /// The text of a step with its keyword, or the kind of a hook.
     var title: String { step.map { keyword + $0.text } ?? hook?.title ?? "Hook" }
-    /// The error's text; nil for none.
+    /// The error's text, without the colors of a terminal; nil for none.
     var error: String? {
-      [result?.exception?.message, result?.message].lazy.compactMap { $0 }.first { !$0.isEmpty }
-        ?? result?.exception.map(\.type)
+      guard let result else { return nil }
+      let message = (result.message ?? "").withoutTerminalColors
+      let short = (result.exception?.message ?? "").withoutTerminalColors
+      // The message may be the short one with more to it, or with the stack trace.
+      if !short.isEmpty, !message.hasPrefix(short) || result.exception?.stackTrace?.hasPrefix(message) == true {
+        return short
+      }
+      return message.isEmpty ? result.exception.map(\.type) : message
     }
-    /// The stack trace if it says more than the error.
+    /// What the stack trace tells more than the error; nil for nothing.
     var trace: String? {
-      let traces = [result?.exception?.stackTrace, result?.message].lazy.compactMap { $0 }
-      return traces.first { !$0.isEmpty && $0 != error }
+      guard var trace = (result?.exception?.stackTrace ?? result?.message)?.withoutTerminalColors, let error else {
+        return nil
+      }
+      if trace.hasPrefix(error) { trace.removeFirst(error.count) }
+      while trace.first?.isNewline == true { trace.removeFirst() }
+      return trace.isEmpty || error.contains(trace) ? nil : trace
     }
   }
 
