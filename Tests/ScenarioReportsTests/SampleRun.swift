@@ -36,13 +36,13 @@ struct SampleRun {
         .init(
           protocolVersion: "34.2.1", implementation: .init(name: "diorama"), runtime: .init(name: "Swift"),
           os: .init(name: "linux"), cpu: .init(name: "x86_64"))))
-    let envelopes = GherkinParser().envelopes(feature, uri: uri)
-    messages += envelopes.map(Message.init)
+    var ids = IDGenerator()
+    let document = try GherkinParser().parse(feature, uri: uri, ids: &ids)
+    let pickles = PickleCompiler.pickles(of: document, ids: &ids)
+    messages.append(.source(Source(uri: uri, data: feature)))
+    messages.append(.gherkinDocument(document))
+    messages += pickles.map(Message.pickle)
     messages.append(.testRunStarted(.init(timestamp: time(), id: prefix)))
-    let pickles = envelopes.compactMap { envelope -> Pickle? in
-      guard case .pickle(let pickle) = envelope else { return nil }
-      return pickle
-    }
     for (index, pickle) in pickles.enumerated() {
       let attempts = index < attempts.count ? attempts[index] : [[]]
       run(pickle, attempts, attachments, finishes: finishes || index < pickles.count - 1)
