@@ -259,9 +259,9 @@ let package = Package(
       name: "DioramaScenariosTests",
       dependencies: [
         "Basics", "Clinic", "ClinicBackend", "CucumberExpressions", "DioramaScenarios", "DioramaTesting", "Gherkin",
-        "HTTPMessages",
-        "ScenarioReports", "TestSupport",
-      ]),
+        "HTTPMessages", "ScenarioReports", "TestSupport",
+      ],
+      exclude: ["Fixtures"]),
     // The clinic's story as feature files. Its scenarios replay; clinic_features.py records them.
     .testTarget(
       name: "ClinicFeaturesTests", dependencies: ["Clinic", "DioramaScenarios", "DioramaTesting"],

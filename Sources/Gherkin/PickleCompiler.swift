@@ -110,3 +110,27 @@ private struct Compilation {
     return values.reduce(text) { $0.replacing(bytes: $1.pattern, with: $1.value) }
   }
 }
+
+extension Pickle {
+  /// A pickle of a scenario whose document is not at hand: without nodes of a syntax tree.
+  ///
+  /// - Parameters:
+  ///   - scenario: the scenario.
+  ///   - uri: the path of its file.
+  ///   - ids: the generator of the ids.
+  package init(_ scenario: PackedScenario, uri: String, ids: inout IDGenerator) {
+    let steps = scenario.steps.map { step in
+      let table = step.table.map { rows in
+        PickleTable(rows: rows.map { PickleTableRow(cells: $0.map { PickleTableCell(value: $0) }) })
+      }
+      let docString = step.docString.map { PickleDocString(mediaType: step.mediaType, content: $0) }
+      return PickleStep(
+        argument: table == nil && docString == nil ? nil : PickleStepArgument(docString: docString, dataTable: table),
+        astNodeIds: [], id: ids.next(), type: step.type, text: step.text)
+    }
+    self.init(
+      id: ids.next(), uri: uri, location: Location(line: scenario.line, column: scenario.column), name: scenario.name,
+      language: scenario.language, steps: steps, tags: scenario.tags.map { PickleTag(name: $0, astNodeId: "") },
+      astNodeIds: [])
+  }
+}

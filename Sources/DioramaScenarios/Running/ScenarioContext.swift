@@ -25,8 +25,8 @@ public final class ScenarioContext: Sendable {
   public var tags: [String] { scenario.tags }
   /// How often the scenario was tried before; see the tag `@retry`.
   public let attempt: Int
-  /// Whether a step or a hook has failed.
-  public var hasFailed: Bool { state.withLock { $0.hasFailed } }
+  /// Whether a step or a hook has failed, the one that is running included.
+  public var hasFailed: Bool { state.withLock { $0.hasFailed } || progress.hasFailures }
   /// The text of the step that is running, without its keyword; nil in hooks of the scenario.
   public var step: String? { state.withLock { $0.step?.text } }
 
@@ -35,24 +35,24 @@ public final class ScenarioContext: Sendable {
     /// The step or hook that is running, by its index in the plan.
     var index: Int?
     var step: PackedScenario.Step?
-    /// Failures of the step that is running.
-    var failures: [String] = []
   }
 
   let scenario: PackedScenario
   let source: FeatureSource
+  let progress: ScenarioProgress
   let state = Guarded(State())
   /// What steps that call other steps look in. Only the scenario's own task uses it.
   nonisolated(unsafe) let catalog: StepCatalog
   let record: @Sendable (ScenarioAttachment, _ index: Int?) -> Void
 
   init(
-    _ scenario: PackedScenario, of source: FeatureSource, attempt: Int, catalog: StepCatalog,
-    record: @escaping @Sendable (ScenarioAttachment, _ index: Int?) -> Void
+    _ scenario: PackedScenario, of source: FeatureSource, attempt: Int, progress: ScenarioProgress,
+    catalog: StepCatalog, record: @escaping @Sendable (ScenarioAttachment, _ index: Int?) -> Void
   ) {
     self.scenario = scenario
     self.source = source
     self.attempt = attempt
+    self.progress = progress
     self.catalog = catalog
     self.record = record
   }
@@ -64,7 +64,11 @@ public final class ScenarioContext: Sendable {
   ///   - mediaType: its type, such as `image/png`.
   ///   - name: a file name.
   public func attach(_ bytes: [UInt8], mediaType: String, name: String? = nil) {
-    record(ScenarioAttachment(bytes: bytes, mediaType: mediaType, name: name), state.withLock { $0.index })
+    attach(ScenarioAttachment(bytes: bytes, mediaType: mediaType, name: name))
+  }
+
+  func attach(_ attachment: ScenarioAttachment) {
+    record(attachment, state.withLock { $0.index })
   }
 }
 
@@ -88,6 +92,16 @@ struct ScenarioAttachment: Sendable {
   let bytes: [UInt8]
   let mediaType: String
   let name: String?
+  /// Whether it was given as a text.
+  var isText = false
+
+  /// Where attachments of a hook of the run go.
+  @TaskLocal static var recordOfRunHook: (@Sendable (ScenarioAttachment) -> Void)?
+
+  /// Attaches it to the step or hook that is running, if there is one.
+  func attach() {
+    if let context = ScenarioContext.current { context.attach(self) } else { Self.recordOfRunHook?(self) }
+  }
 }
 
 /// Marks a step as not yet written: throw it. The scenario fails, and reports say `pending`.
@@ -122,7 +136,7 @@ extension StepDefinitions {
   ///   - mediaType: its type.
   ///   - name: a file name.
   public func attach(_ text: String, mediaType: String = "text/plain", name: String? = nil) {
-    ScenarioContext.current?.attach(Array(text.utf8), mediaType: mediaType, name: name)
+    ScenarioAttachment(bytes: Array(text.utf8), mediaType: mediaType, name: name, isText: true).attach()
   }
 
   /// Attaches data to the running step, for reports.
@@ -132,17 +146,17 @@ extension StepDefinitions {
   ///   - mediaType: its type, such as `image/png`.
   ///   - name: a file name.
   public func attach(_ bytes: [UInt8], mediaType: String, name: String? = nil) {
-    ScenarioContext.current?.attach(bytes, mediaType: mediaType, name: name)
+    ScenarioAttachment(bytes: bytes, mediaType: mediaType, name: name).attach()
   }
 
   /// Adds a line to the running step's log, for reports.
   public func log(_ text: String) {
-    ScenarioContext.current?.attach(Array(text.utf8), mediaType: ScenarioAttachment.log, name: nil)
+    attach(text, mediaType: ScenarioAttachment.log)
   }
 
   /// Adds a link to the running step, for reports.
   public func link(_ url: String) {
-    ScenarioContext.current?.attach(Array(url.utf8), mediaType: ScenarioAttachment.links, name: nil)
+    attach(url, mediaType: ScenarioAttachment.links)
   }
 
   /// Runs another step, from a step definition.

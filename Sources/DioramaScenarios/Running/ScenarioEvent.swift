@@ -1,11 +1,14 @@
-import CucumberExpressions
 import Foundation
 import Gherkin
+import ScenarioReports
 import Testing
+import CucumberExpressions
 
 /// What happens in a run, for reports.
 enum ScenarioEvent: Sendable {
-  /// A scenario is about to start.
+  /// A scenario is about to start; hooks of the run may come before.
+  case found(ScenarioPlan)
+  /// A scenario starts. Not told if a hook of the run has failed.
   case planned(ScenarioPlan)
   case attemptStarted(ScenarioPlan.ID, attempt: Int)
   /// A step or hook of the plan has started.
@@ -15,6 +18,7 @@ enum ScenarioEvent: Sendable {
   case stepFinished(ScenarioPlan.ID, attempt: Int, index: Int, StepResult)
   case attemptFinished(ScenarioPlan.ID, attempt: Int, willBeRetried: Bool)
   case runHookStarted(RunHook)
+  case runHookAttached(RunHook, ScenarioAttachment)
   case runHookFinished(RunHook, StepResult)
   case runFinished(hasSucceeded: Bool)
 }
@@ -32,6 +36,8 @@ struct ScenarioPlan: Sendable, Identifiable {
   enum Item: Sendable {
     case step(PackedScenario.Step, definitions: [MatchedDefinition])
     case hook(moment: Hook.Moment, name: String?, tags: String?, place: SourceLocation)
+
+    init(_ hook: Hook) { self = .hook(moment: hook.moment, name: hook.name, tags: hook.tags, place: hook.place) }
   }
 
   /// A definition that matches a step.
@@ -40,7 +46,7 @@ struct ScenarioPlan: Sendable, Identifiable {
     let isRegularExpression: Bool
     let place: SourceLocation
     /// The captures with the names of their parameter types.
-    let arguments: [(group: Argument.Group, parameterType: String)]
+    let arguments: [Message.StepMatchArgument]
   }
 
   let id: Int
@@ -49,8 +55,12 @@ struct ScenarioPlan: Sendable, Identifiable {
   let items: [Item]
   /// Declared parameter types.
   let parameterTypes: [(type: AnyParameterType, place: SourceLocation)]
-  /// Definitions of the scenario, whether they match or not.
+  /// Parameter types that expressions use, but nobody declares.
+  let undefinedParameterTypes: [Message.UndefinedParameterType]
+  /// Valid definitions of the scenario, whether they match or not.
   let definitions: [MatchedDefinition]
+  /// All hooks, also those for other scenarios and those of the run.
+  let hooks: [Item]
 }
 
 /// How a step or a hook ended.
@@ -65,6 +75,8 @@ struct StepResult: Sendable {
   var message: String?
   /// The type of the error that the step threw.
   var errorType: String?
+  /// Where the error was thrown, as far as it is known: the definition, then the feature's line.
+  var places: [String] = []
   /// A step definition to paste.
   var snippet: Snippet?
 }

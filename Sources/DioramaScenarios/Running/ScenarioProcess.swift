@@ -8,7 +8,7 @@ import Testing
 final class ScenarioProcess: Sendable {
   /// That of this process, which ends when the process does.
   static let shared: ScenarioProcess = {
-    let process = ScenarioProcess(observers: [])
+    let process = ScenarioProcess(observers: ReportObserver.requested().map { [$0] } ?? [])
     atexit { ScenarioProcess.shared.end() }
     return process
   }()
@@ -36,11 +36,11 @@ final class ScenarioProcess: Sendable {
 
   func tell(_ event: ScenarioEvent) {
     let now = Date()
-    if case .stepFinished(_, _, _, let result) = event, result.status != .passed, result.status != .skipped {
-      state.withLock { $0.hasFailed = true }
-    }
     for observer in observers { observer.receive(event, at: now) }
   }
+
+  /// Notes that a scenario has failed, its last attempt included.
+  func noteFailure() { state.withLock { $0.hasFailed = true } }
 
   func noteUndefined(_ step: PackedScenario.Step, at place: SourceLocation, _ snippet: Snippet) {
     state.withLock { $0.undefined.append((step, place.shortText, snippet)) }
@@ -54,7 +54,7 @@ final class ScenarioProcess: Sendable {
   func runBeforeHooks(of catalog: StepCatalog) async -> String? {
     var failure: String?
     for hook in catalog.hooks where hook.moment == .afterRun {
-      let key = "\(hook.place)"
+      let key = Self.key(of: hook)
       state.withLock { state in
         if !state.afterHooks.contains(where: { $0.key == key }) { state.afterHooks.append((hook, key)) }
       }
@@ -62,25 +62,33 @@ final class ScenarioProcess: Sendable {
     for hook in catalog.hooks where hook.moment == .beforeRun {
       // It runs once, whatever task waits for it.
       let sendable = SendableHook(hook: hook)
-      let key = "\(hook.place)"
+      let key = Self.key(of: hook)
       let task = state.withLock { state in
         if let task = state.beforeHooks[key] { return task }
         let task = Task.detached { await self.run(sendable.hook) }
         state.beforeHooks[key] = task
         return task
       }
-      failure = await task.value ?? failure
+      let problem = await task.value
+      failure = failure ?? problem
     }
     return failure
   }
+
+  private static func key(of hook: Hook) -> String { "\(hook.place) \(hook.name ?? "")" }
 
   private func run(_ hook: Hook) async -> String? {
     let event = RunHook(isBefore: hook.moment == .beforeRun, name: hook.name, place: hook.place)
     tell(.runHookStarted(event))
     let start = ContinuousClock.now
     var result = StepResult(status: .passed)
-    do { try await hook.body() } catch {
-      result = StepResult(status: .failed, message: "\(error)", errorType: "\(type(of: error))")
+    do {
+      try await ScenarioAttachment.$recordOfRunHook.withValue({ self.tell(.runHookAttached(event, $0)) }) {
+        try await hook.body()
+      }
+    } catch {
+      result = StepResult(
+        status: .failed, message: "\(error)", errorType: "\(type(of: error))", places: [hook.place.shortText])
     }
     result.duration = ContinuousClock.now - start
     tell(.runHookFinished(event, result))
@@ -91,14 +99,28 @@ final class ScenarioProcess: Sendable {
 
   // MARK: The end
 
-  /// Runs the hooks of the end, writes the reports, and prints what to do about undefined steps.
-  func end() {
+  private static let limitOfAfterHooks: DispatchTimeInterval = .seconds(300)
+
+  /// Ends the run as ``finish()`` does, prints what to do about undefined steps, and fails the process if a hook has failed.
+  private func end() {
+    let failures = finish()
+    if let summary { Self.say(summary) }
+    guard !failures.isEmpty else { return }
+    for failure in failures { Self.say("diorama: \(failure)") }
+    fflush(nil)
+    _exit(1)
+  }
+
+  /// Runs the hooks of the end, once, and tells the observers.
+  ///
+  /// - Returns: the failures of the hooks.
+  func finish() -> [String] {
     guard
       state.withLock({ state in
         defer { state.hasEnded = true }
         return !state.hasEnded && (state.lastID > 0 || !state.beforeHooks.isEmpty)
       })
-    else { return }
+    else { return [] }
     let hooks = state.withLock { $0.afterHooks.map { SendableHook(hook: $0.hook) } }
     var failures: [String] = []
     if !hooks.isEmpty {
@@ -111,15 +133,15 @@ final class ScenarioProcess: Sendable {
         }
         done.signal()
       }
-      done.wait()
+      // A hook that needs the main actor, whose thread waits here, would never end.
+      let hasEnded = done.wait(timeout: .now() + Self.limitOfAfterHooks) == .success
       failures = collected.withLock { $0 }
+      if !hasEnded {
+        failures.append("the AfterAll hooks did not end within 5 minutes; they must not need the main actor")
+      }
     }
-    tell(.runFinished(hasSucceeded: !state.withLock { $0.hasFailed }))
-    if let summary { Self.say(summary) }
-    guard !failures.isEmpty else { return }
-    for failure in failures { Self.say("diorama: \(failure)") }
-    fflush(nil)
-    _exit(1)
+    tell(.runFinished(hasSucceeded: !state.withLock { $0.hasFailed } && failures.isEmpty))
+    return failures
   }
 
   /// All undefined steps, each snippet once; nil if there are none.

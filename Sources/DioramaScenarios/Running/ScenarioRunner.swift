@@ -3,6 +3,7 @@ import CucumberExpressions
 import DioramaTesting
 import Foundation
 import Gherkin
+import ScenarioReports
 import Testing
 
 /// The failures of a scenario that is running, as the test library reports them.
@@ -39,9 +40,18 @@ final class ScenarioProgress: Sendable {
     }
   }
 
+  /// Whether there are failures that ``takeFailures()`` has not returned.
+  var hasFailures: Bool { state.withLock { !$0.failures.isEmpty } }
+
+  /// Whether the scenario will be tried again if it fails.
+  var willBeRetried: Bool { state.withLock { $0.willBeRetried } }
+
   func begin(willBeRetried: Bool) {
     state.withLock { $0 = State(willBeRetried: willBeRetried) }
   }
+
+  /// Makes failures final: nothing would be different the next time.
+  func forbidRetry() { state.withLock { $0.willBeRetried = false } }
 
   func enter(_ place: String?) { state.withLock { $0.place = place } }
 }
@@ -73,30 +83,38 @@ struct ScenarioRunner {
     let retries: Int
     do { retries = try scenario.retries ?? self.retries } catch {
       fail("\(error)", location(scenario.line, scenario.column))
+      process.noteFailure()
       return .failed
     }
+    let id = process.nextID()
     var outcome = Outcome.passed
     for attempt in 0...retries {
       progress.begin(willBeRetried: attempt < retries)
-      outcome = try await run(attempt: attempt, willBeRetried: attempt < retries)
-      guard case .failed = outcome else { break }
+      outcome = try await run(id, attempt: attempt)
+      guard case .failed = outcome, progress.willBeRetried else { break }
     }
+    if case .failed = outcome { process.noteFailure() }
     return outcome
   }
 
-  private func run(attempt: Int, willBeRetried: Bool) async throws -> Outcome {
+  private func run(_ id: ScenarioPlan.ID, attempt: Int) async throws -> Outcome {
     let definitions: any StepDefinitions
     do { definitions = try makeDefinitions() } catch {
       fail("the step definitions cannot be created: \(error)", location(scenario.line, scenario.column))
       return .failed
     }
     let catalog = StepCatalog(definitions.steps)
-    let attempt = ScenarioAttempt(self, catalog, definitions.configuration, attempt: attempt)
-    for problem in catalog.problems { fail(problem.message, problem.place) }
+    let attempt = ScenarioAttempt(self, id, catalog, definitions.configuration, attempt: attempt)
+    if attempt.number == 0 { process.tell(.found(attempt.plan)) }
+    // Definitions, and hooks of the run, are the same the next time.
     if let problem = await process.runBeforeHooks(of: catalog) {
+      progress.forbidRetry()
       fail(problem, location(scenario.line, scenario.column))
+      return .failed
     }
-    return try await attempt.run(willBeRetried: willBeRetried)
+    if !catalog.problems.isEmpty || attempt.hasMismatch { progress.forbidRetry() }
+    for problem in catalog.problems { fail(problem.message, problem.place) }
+    return try await attempt.run()
   }
 
   /// A place in the feature file.
@@ -125,8 +143,9 @@ private final class ScenarioAttempt {
   private let runner: ScenarioRunner
   private let catalog: StepCatalog
   private let context: ScenarioContext
-  private let plan: ScenarioPlan
-  private let attempt: Int
+  let plan: ScenarioPlan
+  /// From 0.
+  let number: Int
   /// The hooks and steps, in the order of the plan.
   private var items: [Item] = []
   private var skipReason: String?
@@ -134,6 +153,10 @@ private final class ScenarioAttempt {
   private var isBlocked = false
   /// The scenario's environment, from its provisioning to its end.
   private var environment: ScenarioEnvironment?
+  /// The error that the test library cancels the test with.
+  private var cancellation: (any Error)?
+  private let screens = ScenarioScreens()
+  private var screenshots: ScreenshotRecorder
 
   fileprivate enum Item {
     case step(PackedScenario.Step, Result<StepCatalog.Match, any Error>)
@@ -142,12 +165,22 @@ private final class ScenarioAttempt {
     case ending(ScenarioEnvironment)
   }
 
+  /// Whether a step has no definition, or several.
+  var hasMismatch: Bool {
+    items.contains { item in
+      guard case .step(_, let match) = item else { return false }
+      if case .success(.one) = match { return false }
+      return true
+    }
+  }
+
   init(
-    _ runner: ScenarioRunner, _ catalog: StepCatalog, _ configuration: TestEnvironment.Configuration?, attempt: Int
+    _ runner: ScenarioRunner, _ id: ScenarioPlan.ID, _ catalog: StepCatalog,
+    _ configuration: TestEnvironment.Configuration?, attempt: Int
   ) {
     self.runner = runner
     self.catalog = catalog
-    self.attempt = attempt
+    number = attempt
     let scenario = runner.scenario
     let environment = ScenarioEnvironment(
       for: scenario, of: runner.source, configuration, at: runner.location(scenario.line, scenario.column))
@@ -158,56 +191,77 @@ private final class ScenarioAttempt {
     items += environment.map { [.ending($0)] } ?? []
     let process = runner.process
     let plan = ScenarioPlan(
-      id: process.nextID(), scenario: scenario, source: runner.source, items: items.map(\.planned),
+      id: id, scenario: scenario, source: runner.source, items: items.map(\.planned),
       parameterTypes: catalog.parameterTypes.parameterTypes.compactMap { type in
         catalog.parameterTypePlaces[type.name].map { (type, $0) }
       },
-      definitions: catalog.definitions.map { $0.matched([]) })
+      undefinedParameterTypes: catalog.undefinedParameterTypes.map { .init(expression: $0.expression, name: $0.name) },
+      definitions: catalog.validDefinitions.map { $0.matched([]) }, hooks: catalog.hooks.map(ScenarioPlan.Item.init))
     self.plan = plan
-    context = ScenarioContext(scenario, of: runner.source, attempt: attempt, catalog: catalog) { attachment, index in
+    context = ScenarioContext(
+      scenario, of: runner.source, attempt: attempt, progress: runner.progress, catalog: catalog
+    ) { attachment, index in
       process.tell(.attached(plan.id, attempt: attempt, index: index, attachment))
+    }
+    screenshots = ScreenshotRecorder(screens: screens) { [context] bytes, mediaType, name in
+      context.attach(bytes, mediaType: mediaType, name: name)
     }
   }
 
-  func run(willBeRetried: Bool) async throws -> ScenarioRunner.Outcome {
+  func run() async throws -> ScenarioRunner.Outcome {
     let process = runner.process
-    process.tell(.planned(plan))
-    process.tell(.attemptStarted(plan.id, attempt: attempt))
+    if number == 0 { process.tell(.planned(plan)) }
+    process.tell(.attemptStarted(plan.id, attempt: number))
     // Errors in definitions and hooks of the run fail the scenario before its first step.
     let failures = runner.progress.takeFailures()
     context.state.withLock { $0.hasFailed = !failures.isEmpty }
     isBlocked = !failures.isEmpty
-    do {
-      for index in items.indices {
-        try await ScenarioContext.$current.withValue(context) {
-          guard let environment = environment?.environment else { return try await run(index) }
-          try await environment.asCurrent { try await run(index) }
+    for index in items.indices {
+      await ScenarioContext.$current.withValue(context) {
+        await ScenarioScreens.$current.withValue(screens) {
+          guard let environment = environment?.environment else { return await run(index) }
+          await environment.asCurrent { await run(index) }
         }
       }
-    } catch {
-      // The test was cancelled.
-      _ = await environment?.end(hasFailed: true, context)
-      throw error
+      // Hooks after the scenario may close its screens.
+      if index == lastStep { _ = await screenshots.scenarioEnded(failed: context.hasFailed) }
     }
     let hasFailed = context.hasFailed
-    process.tell(.attemptFinished(plan.id, attempt: attempt, willBeRetried: hasFailed && willBeRetried))
+    process.tell(
+      .attemptFinished(plan.id, attempt: number, willBeRetried: hasFailed && runner.progress.willBeRetried))
+    if let cancellation { throw cancellation }
     if hasFailed { return .failed }
     return skipReason.map { .skipped($0) } ?? .passed
   }
 
-  private func run(_ index: Int) async throws {
+  /// The index of what precedes the hooks after the scenario.
+  private var lastStep: Int? {
+    items.lastIndex { item in
+      switch item {
+      case .step, .provisioning: true
+      case .hook(let hook): hook.moment == .beforeScenario
+      case .ending: false
+      }
+    }
+  }
+
+  private func run(_ index: Int) async {
     let process = runner.process
     context.state.withLock { $0.index = index }
-    process.tell(.stepStarted(plan.id, attempt: attempt, index: index))
+    process.tell(.stepStarted(plan.id, attempt: number, index: index))
     let start = ContinuousClock.now
     var result: StepResult
-    switch items[index] {
-    case .hook(let hook): result = try await run(hook)
-    case .step(let step, let match): result = try await run(step, match)
-    case .provisioning(let environment):
-      result = try await provision(environment)
-    case .ending(let environment):
-      result = await end(environment)
+    do {
+      switch items[index] {
+      case .hook(let hook): result = try await run(hook)
+      case .step(let step, let match): result = try await run(step, match)
+      case .provisioning(let environment): result = try await provision(environment)
+      case .ending(let environment): result = await end(environment)
+      }
+    } catch {
+      // Hooks after the scenario run nevertheless.
+      cancellation = cancellation ?? error
+      result = StepResult(status: .skipped, message: "the test was cancelled")
     }
     result.duration = ContinuousClock.now - start
     switch result.status {
@@ -220,7 +274,7 @@ private final class ScenarioAttempt {
       context.state.withLock { $0.hasFailed = true }
     }
     context.state.withLock { $0.index = nil }
-    process.tell(.stepFinished(plan.id, attempt: attempt, index: index, result))
+    process.tell(.stepFinished(plan.id, attempt: number, index: index, result))
   }
 
   private func provision(_ environment: ScenarioEnvironment) async throws -> StepResult {
@@ -247,6 +301,7 @@ private final class ScenarioAttempt {
   }
 
   private func run(_ hook: Hook) async throws -> StepResult {
+    if hook.moment == .beforeScenario, isBlocked { return StepResult(status: .skipped) }
     runner.progress.enter("in the \(hook.description) of '\(runner.scenario.name)'")
     defer { runner.progress.enter(nil) }
     return try await result(at: hook.place) { try await hook.body() }
@@ -255,6 +310,8 @@ private final class ScenarioAttempt {
   private func run(
     _ step: PackedScenario.Step, _ match: Result<StepCatalog.Match, any Error>
   ) async throws -> StepResult {
+    // What the scenario skips itself need not be defined.
+    guard skipReason == nil else { return StepResult(status: .skipped) }
     let place = runner.location(step.line, step.column)
     runner.progress.enter("in \(runner.source.file):\(step.line): \(step.keyword)\(step.text)")
     context.state.withLock { $0.step = step }
@@ -281,15 +338,27 @@ private final class ScenarioAttempt {
     case .success(.one(let match)):
       guard !isBlocked else { return StepResult(status: .skipped) }
       let tags = runner.scenario.tags
-      return try await result(at: place, of: match.definition) { [catalog] in
+      await screenshots.beforeStep(step.text)
+      let result = try await result(at: place, of: match.definition) { [catalog] in
         let body = try match.bound(to: step)
-        for hook in catalog.hooks(.beforeStep, for: tags) { try await hook.body() }
-        let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        if case .failure = outcome { self.context.state.withLock { $0.hasFailed = true } }
-        for hook in catalog.hooks(.afterStep, for: tags) { try await hook.body() }
-        try outcome.get()
+        var failure: (any Error)?
+        do {
+          for hook in catalog.hooks(.beforeStep, for: tags) { try await hook.body() }
+          try await body()
+        } catch { failure = error }
+        if let failure, !(failure is SkippedStep), !(failure is PendingStep) {
+          self.context.state.withLock { $0.hasFailed = true }
+        }
+        for hook in catalog.hooks(.afterStep, for: tags) {
+          do { try await hook.body() } catch {
+            // The first error is the step's.
+            if failure == nil { failure = error } else { self.runner.fail("the \(hook.description): \(error)", place) }
+          }
+        }
+        if let failure { throw failure }
       }
+      await screenshots.afterStep(step.text, failed: result.status == .failed)
+      return result
     }
   }
 
@@ -297,23 +366,35 @@ private final class ScenarioAttempt {
   private func result(
     at place: SourceLocation, of definition: Definition? = nil, _ body: () async throws -> Void
   ) async throws -> StepResult {
+    var thrown: (any Error)?
     do {
       defer { report(environment?.takeFailures() ?? [], at: place) }
       try await body()
-    } catch let error as PendingStep {
-      runner.fail("\(error)", place)
-      _ = taken()
-      return StepResult(status: .pending, message: error.reason.isEmpty ? nil : error.reason)
-    } catch let error as SkippedStep {
-      return StepResult(status: .skipped, message: error.reason)
-    } catch {
-      // Cancellation of the test, for which the test library throws an error of its own.
-      if Task.isCancelled { throw error }
-      runner.fail("\(error)" + (definition.map { " (in the step defined at \($0.file))" } ?? ""), place)
-      return StepResult(status: .failed, message: taken(), errorType: "\(type(of: error))")
+    } catch { thrown = error }
+    guard let thrown else {
+      return taken().map { StepResult(status: .failed, message: $0) } ?? StepResult(status: .passed)
     }
-    let failure = taken()
-    return failure.map { StepResult(status: .failed, message: $0) } ?? StepResult(status: .passed)
+    // Cancellation of the test, for which the test library throws an error of its own.
+    if Task.isCancelled { throw thrown }
+    // Failures that it recorded before count more than pending or skipped.
+    let recorded = taken()
+    let places = [definition?.file ?? place.shortText, definition.map { _ in place.shortText }].compactMap { $0 }
+    var result = StepResult(status: .failed, message: recorded, errorType: "\(type(of: thrown))", places: places)
+    switch thrown {
+    case let pending as PendingStep:
+      runner.progress.forbidRetry()
+      runner.fail("\(pending)", place)
+      if recorded == nil { result.status = .pending }
+      result.message = recorded ?? pending.reason
+    case let skipped as SkippedStep:
+      if recorded == nil { result.status = .skipped }
+      result.message = recorded ?? skipped.reason
+    default:
+      runner.fail("\(thrown)" + (definition.map { " (in the step defined at \($0.file))" } ?? ""), place)
+      result.message = [recorded, "\(thrown)"].compactMap { $0 }.joined(separator: "\n")
+    }
+    _ = taken()
+    return result
   }
 
   private func taken() -> String? {
@@ -329,27 +410,34 @@ extension ScenarioAttempt.Item {
       .hook(moment: .beforeScenario, name: "provisions the environment", tags: nil, place: environment.place)
     case .ending(let environment):
       .hook(moment: .afterScenario, name: "ends the environment", tags: nil, place: environment.place)
-    case .hook(let hook): .hook(moment: hook.moment, name: hook.name, tags: hook.tags, place: hook.place)
-    case .step(let step, .success(.one(let match))): .step(step, definitions: [match.planned])
-    case .step(let step, .success(.several(let matches))): .step(step, definitions: matches.map(\.planned))
+    case .hook(let hook): .init(hook)
+    case .step(let step, .success(.one(let match))): .step(step, definitions: [match.planned(in: step.text)])
+    case .step(let step, .success(.several(let matches))):
+      .step(step, definitions: matches.map { $0.planned(in: step.text) })
     case .step(let step, _): .step(step, definitions: [])
     }
   }
 }
 
 extension StepMatch {
-  fileprivate var planned: ScenarioPlan.MatchedDefinition {
-    definition.matched(arguments.map { ($0.group, $0.parameterType.name) })
+  fileprivate func planned(in text: String) -> ScenarioPlan.MatchedDefinition {
+    func group(_ range: Range<String.Index>?, _ children: [Argument.Group] = []) -> Message.Group {
+      Message.Group(
+        children: children.isEmpty ? nil : children.map { group($0.range, $0.children) },
+        start: range.map { text.utf16.distance(from: text.startIndex, to: $0.lowerBound) },
+        value: range.map { String(text[$0]) })
+    }
+    return definition.matched(
+      definition.isRegularExpression
+        ? groups.map { .init(group: group($0)) }
+        : arguments.map {
+          .init(group: group($0.group.range, $0.group.children), parameterTypeName: $0.parameterType.name)
+        })
   }
 }
 
 extension Definition {
-  fileprivate func matched(
-    _ arguments: [(group: Argument.Group, parameterType: String)]
-  ) -> ScenarioPlan.MatchedDefinition {
-    var isRegularExpression = true
-    if case .expression = pattern { isRegularExpression = false }
-    return .init(
-      source: pattern.source, isRegularExpression: isRegularExpression, place: place, arguments: arguments)
+  fileprivate func matched(_ arguments: [Message.StepMatchArgument]) -> ScenarioPlan.MatchedDefinition {
+    .init(source: pattern.source, isRegularExpression: isRegularExpression, place: place, arguments: arguments)
   }
 }

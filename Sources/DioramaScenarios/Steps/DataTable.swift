@@ -28,7 +28,7 @@ public struct DataTable: Sendable, Hashable {
     return try rows.enumerated().dropFirst().map { index, row in
       do { return try Row(from: RowDecoder(names: names, cells: row)) } catch let error as DecodingError {
         throw ScenarioError("row \(index + 1) of the table: \(error.cellProblem)")
-      }
+      } catch { throw ScenarioError("row \(index + 1) of the table: \(error)") }
     }
   }
 
@@ -38,12 +38,6 @@ public struct DataTable: Sendable, Hashable {
     // The rows as they are.
     if let value = rows as? Value { return value }
     if type == [[String: String]].self, let value = hashes as? Value { return value }
-    if type == [String].self {
-      guard rows.allSatisfy({ $0.count == 1 }) else {
-        throw ScenarioError("the closure takes a list, but the table has more than one column; use [[String]]")
-      }
-      if let value = rows.map({ $0[0] }) as? Value { return value }
-    }
     if let list = type as? any TableDecodable.Type, let value = try list.decoded(from: self) as? Value { return value }
     throw ScenarioError("the step has a table, which \(type) cannot be made of; use an array of a Decodable type")
   }
@@ -74,8 +68,26 @@ private protocol TableDecodable {
   static func decoded(from table: DataTable) throws -> Self
 }
 
+extension Optional: TableDecodable {
+  fileprivate static func decoded(from table: DataTable) throws -> Self { try table.decoded(as: Wrapped.self) }
+}
+
 extension Array: TableDecodable where Element: Decodable {
-  fileprivate static func decoded(from table: DataTable) throws -> [Element] { try table.rows(as: Element.self) }
+  fileprivate static func decoded(from table: DataTable) throws -> [Element] {
+    // A column of numbers has no name. A type that is written as one cell, such as an enum, is no row either.
+    let isCell =
+      Element.self is any LosslessStringConvertible.Type || Element.self is any CaseIterable.Type
+      || Element.self is any RawRepresentable.Type || Element.self == Decimal.self
+    guard isCell else { return try table.rows(as: Element.self) }
+    guard table.rows.allSatisfy({ $0.count == 1 }) else {
+      throw ScenarioError("the closure takes a list, but the table has more than one column; use [[String]]")
+    }
+    return try table.rows.enumerated().map { index, row in
+      do throws(ExpressionError) { return try row[0].converted(to: Element.self) } catch {
+        throw ScenarioError("row \(index + 1) of the table: \(error.message)")
+      }
+    }
+  }
 }
 
 extension DecodingError {
@@ -93,10 +105,13 @@ extension DecodingError {
 private struct RowDecoder: Decoder {
   /// By the name of the column without spaces, hyphens and underscores, in lower case.
   let cells: [String: String]
+  /// The names as they were written.
+  let names: [String]
   let codingPath: [any CodingKey] = []
   let userInfo: [CodingUserInfoKey: Any] = [:]
 
   init(names: [String], cells: [String]) {
+    self.names = names
     self.cells = Dictionary(zip(names.map(Self.bare), cells)) { _, last in last }
   }
 
@@ -104,7 +119,7 @@ private struct RowDecoder: Decoder {
   static func bare(_ name: String) -> String { name.filter { !" -_".contains($0) }.lowercased() }
 
   func container<Key>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-    KeyedDecodingContainer(Container<Key>(cells: cells))
+    KeyedDecodingContainer(Container<Key>(cells: cells, names: names))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -121,8 +136,9 @@ private struct RowDecoder: Decoder {
 
   private struct Container<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let cells: [String: String]
+    let names: [String]
     let codingPath: [any CodingKey] = []
-    var allKeys: [Key] { cells.keys.compactMap(Key.init(stringValue:)) }
+    var allKeys: [Key] { names.compactMap(Key.init(stringValue:)) }
 
     func cell(_ key: Key) throws -> String {
       guard let cell = cells[RowDecoder.bare(key.stringValue)] else {

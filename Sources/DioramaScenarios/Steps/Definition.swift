@@ -18,7 +18,7 @@ struct Definition {
       switch self {
       case .expression(let source): source
       case .matcher(let expression): expression.source
-      case .regex: "a regular expression"
+      case .regex(let matcher): matcher.source
       }
     }
   }
@@ -32,6 +32,9 @@ struct Definition {
 
   /// The place for messages: `Steps.swift:12`.
   var file: String { place.shortText }
+
+  /// Whether it is written as a Swift regular expression.
+  var isRegularExpression: Bool { if case .regex = pattern { true } else { false } }
 }
 
 extension SourceLocation {
@@ -44,8 +47,8 @@ struct StepMatch {
   let definition: Definition
   /// One for each parameter; empty for Swift regular expressions.
   let arguments: [Argument]
-  /// The captures of a Swift regular expression.
-  var groups: [Substring?] = []
+  /// The places of the captures of a Swift regular expression.
+  var groups: [Range<String.Index>?] = []
 
   /// Converts the values.
   ///
@@ -138,11 +141,14 @@ struct ExactText: StepExpression {
 
 /// Matches the whole text with a Swift regular expression of any type.
 struct RegexMatcher {
+  /// The literal, without slashes.
+  let source: String
   /// The places of the captures in the text, or nil if it does not match.
   let match: (String) throws -> [Range<String.Index>?]?
 
   init<Output>(_ regex: Regex<Output>) {
     let erased = Regex<AnyRegexOutput>(regex)
+    source = regex._literalPattern ?? "a regular expression"
     match = { text in try erased.wholeMatch(in: text)?.output.dropFirst().map(\.range) }
   }
 }

@@ -29,6 +29,8 @@ struct StepCatalog {
   /// The places of the declared parameter types, in their order.
   private(set) var parameterTypePlaces: [String: SourceLocation] = [:]
   private(set) var problems: [Problem] = []
+  /// Parameter types that expressions use, but nobody declares.
+  private(set) var undefinedParameterTypes: [(expression: String, name: String)] = []
   private var matchers: [(definition: Definition, matcher: Matcher)] = []
   private var tagExpressions: [String: TagExpression] = [:]
 
@@ -50,7 +52,12 @@ struct StepCatalog {
           let implied = Self.impliedTypes(of: definition, among: parameterTypes)
           let expression = try compiled(source, implied: implied)
           matchers.append((definition, .expression(expression)))
-        } catch { problems.append(Problem(place: definition.place, message: "\(error)")) }
+        } catch {
+          problems.append(Problem(place: definition.place, message: "\(error)"))
+          if let name = (error as? ExpressionError)?.undefinedParameterType {
+            undefinedParameterTypes.append((source, name))
+          }
+        }
       }
     }
     for hook in hooks {
@@ -60,6 +67,9 @@ struct StepCatalog {
       }
     }
   }
+
+  /// The definitions without those that have errors.
+  var validDefinitions: [Definition] { matchers.map(\.definition) }
 
   /// The hooks of a moment for a scenario with these tags, in the order to run them.
   func hooks(_ moment: Hook.Moment, for tags: [String]) -> [Hook] {
@@ -83,7 +93,7 @@ struct StepCatalog {
         } catch { throw ScenarioError("\(definition.file): \(error)") }
       case .regex(let regex):
         guard let ranges = try regex.match(text) else { continue }
-        matches.append(StepMatch(definition: definition, arguments: [], groups: ranges.map { $0.map { text[$0] } }))
+        matches.append(StepMatch(definition: definition, arguments: [], groups: ranges))
       }
     }
     return switch matches.count {
@@ -149,11 +159,34 @@ struct StepCatalog {
   func nearest(to text: String, count: Int = 3) -> [Definition] {
     // Texts that have little in common are no help.
     let limit = max(3, text.count / 2)
-    return definitions.compactMap { definition -> (Definition, Int)? in
-      if case .regex = definition.pattern { return nil }
-      let distance = EditDistance.between(definition.pattern.source, text)
-      return distance <= limit ? (definition, distance) : nil
-    }.sorted { $0.1 < $1.1 }.prefix(count).map(\.0)
+    // It is slow, and the same steps are undefined in many scenarios.
+    let key = NearestKey(text: text, sources: definitions.map(\.pattern.source), count: count)
+    let indices =
+      Self.nearest.withLock { $0[key] }
+      ?? {
+        let indices = nearestIndices(to: text, limit: limit).prefix(count)
+        Self.nearest.withLock { $0[key] = Array(indices) }
+        return Array(indices)
+      }()
+    return indices.map { definitions[$0] }
+  }
+
+  private struct NearestKey: Hashable {
+    let text: String
+    let sources: [String]
+    let count: Int
+  }
+
+  private static let nearest = Guarded<[NearestKey: [Int]]>([:])
+
+  private func nearestIndices(to text: String, limit: Int) -> [Int] {
+    let length = text.count
+    return definitions.indices.compactMap { index -> (index: Int, distance: Int)? in
+      let source = definitions[index].pattern.source
+      guard abs(source.count - length) <= limit else { return nil }
+      let distance = EditDistance.between(source, text)
+      return distance <= limit ? (index, distance) : nil
+    }.sorted { ($0.distance, $0.index) < ($1.distance, $1.index) }.map(\.index)
   }
 
   /// A step definition to paste.
@@ -162,7 +195,7 @@ struct StepCatalog {
     let expression = suggestion?.source ?? step.text
     var parameters: [String] = []
     for (name, type) in zip(suggestion?.parameterNames ?? [], suggestion?.parameterTypes ?? []) {
-      parameters.append("\(name): \(type.valueType)")
+      parameters.append("\(Self.reserved.contains(name) ? "`\(name)`" : name): \(type.valueType)")
     }
     if step.table != nil { parameters.append("table: DataTable") }
     if step.docString != nil { parameters.append("text: String") }
@@ -174,10 +207,30 @@ struct StepCatalog {
       case .unknown: "Step"
       }
     let opening = parameters.isEmpty ? "" : " (\(parameters.joined(separator: ", "))) in"
-    let literal = expression.contains("\"") || expression.contains("\\") ? "#\"\(expression)\"#" : "\"\(expression)\""
+    let literal = Self.literal(expression)
     return Snippet(
       code: "\(keyword)(\(literal)) {\(opening)\n  throw PendingStep()\n}", expression: expression)
   }
+}
+
+extension StepCatalog {
+  /// A text as a literal of Swift.
+  private static func literal(_ text: String) -> String {
+    guard text.contains("\"") || text.contains("\\") else { return "\"\(text)\"" }
+    var marks = "#"
+    while text.contains("\"\(marks)") || text.contains("\\\(marks)") { marks += "#" }
+    return "\(marks)\"\(text)\"\(marks)"
+  }
+
+  /// Keywords that are names of parameters only in backticks.
+  private static let reserved: Set<String> = [
+    "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else",
+    "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in", "init",
+    "inout", "internal", "is", "let", "nil", "operator", "private", "protocol", "public", "repeat", "rethrows",
+    "return",
+    "self", "static", "struct", "subscript", "super", "switch", "throw", "throws", "true", "try", "typealias", "var",
+    "where", "while",
+  ]
 }
 
 /// A step definition to paste.

@@ -1,0 +1,97 @@
+import Basics
+import Foundation
+import ScenarioReports
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The folder of reports of a run: `messages.ndjson`, `junit.xml` and `report.html`.
+///
+/// `swift test` starts a process for XCTest and one for Swift Testing, and more with `--parallel`. All of them append to the
+/// same messages, since they have the same parent, and the last that ends writes the reports about all. The first process
+/// of another run replaces what it finds. The file `.run` tells the runs apart.
+struct ReportFolder: Sendable {
+  let path: String
+
+  private var messages: String { path + "/messages.ndjson" }
+
+  /// Creates the folder if needed, and opens its messages.
+  ///
+  /// - Throws: ``CodedError`` of kind `cannotWrite`.
+  func open() throws(CodedError) -> MessageWriter {
+    try CodedError.translating(
+      to: .cannotWrite, at: "cannot write reports to \(path)",
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true))
+    let writer: Result<MessageWriter, CodedError> = try locked { descriptor in
+      let run = Self.currentRun
+      if Self.content(of: descriptor) != run {
+        for file in ["messages.ndjson", "junit.xml", "report.html"] { unlink("\(path)/\(file)") }
+        ftruncate(descriptor, 0)
+        _ = Array(run.utf8).withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+      }
+      do throws(CodedError) { return .success(try MessageWriter(path: messages)) } catch { return .failure(error) }
+    }
+    return try writer.get()
+  }
+
+  /// Writes the reports about all messages of the run so far.
+  func writeReports() {
+    do {
+      try locked { _ in
+        let all = Self.readable(try String(contentsOfFile: messages, encoding: .utf8))
+        try Data(JUnitReport.xml(all).utf8).write(to: URL(filePath: path + "/junit.xml"), options: .atomic)
+      }
+    } catch { Self.complain("cannot write reports to \(path): \(error)") }
+  }
+
+  /// The messages of a text, without lines that a killed process has left incomplete.
+  static func readable(_ text: String) -> [Message] {
+    text.split(whereSeparator: \.isNewline).flatMap { line in
+      (try? Message.read(String(line), source: "messages.ndjson")) ?? []
+    }
+  }
+
+  static func complain(_ text: String) {
+    FileHandle.standardError.write(Data("diorama: \(text)\n".utf8))
+  }
+
+  // MARK: Runs
+
+  /// What all processes of a run have in common: the process that started them. Their own children belong to it, too.
+  private static let currentRun: String = {
+    let name = "DIORAMA_SCENARIO_RUN"
+    if let run = ProcessInfo.processInfo.environment[name] { return run }
+    let parent = getppid()
+    // The parent's start, since numbers of processes are used again.
+    let fields = (try? String(contentsOfFile: "/proc/\(parent)/stat", encoding: .utf8))?
+      .split(separator: ")").last?.split(separator: " ")
+    let start = fields.flatMap { $0.count > 19 ? String($0[19]) : nil } ?? ""
+    let run = "\(parent) \(start)\n"
+    setenv(name, run, 1)
+    return run
+  }()
+
+  private static func content(of descriptor: Int32) -> String {
+    var bytes = [UInt8](repeating: 0, count: 256)
+    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+  }
+
+  /// Excludes other processes.
+  private func locked<Value>(_ body: (Int32) throws -> Value) throws(CodedError) -> Value {
+    #if canImport(Darwin)
+      let descriptor = Darwin.open(path + "/.run", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    #else
+      let descriptor = Glibc.open(path + "/.run", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    #endif
+    guard descriptor >= 0 else {
+      throw CodedError(.cannotWrite, "cannot write reports to \(path): \(String(cString: strerror(errno)))")
+    }
+    defer { close(descriptor) }
+    while flock(descriptor, LOCK_EX) != 0 && errno == EINTR {}
+    return try CodedError.translating(to: .cannotWrite, try body(descriptor))
+  }
+}
