@@ -20,7 +20,7 @@ public struct ExpressionError: Error, Sendable, Equatable, CustomStringConvertib
   /// The message.
   public var description: String { message }
 
-  init(_ message: String) {
+  package init(_ message: String) {
     self.message = message
     undefinedParameterType = nil
   }

@@ -96,6 +96,11 @@ struct StepCatalog {
         matches.append(StepMatch(definition: definition, arguments: [], groups: ranges))
       }
     }
+    // A regular expression of a StepDefiner matches parts of texts, so an exact text comes before it.
+    if matches.count > 1 {
+      let others = matches.filter { !$0.definition.isSearched }
+      if others.count == 1, case .matcher(is ExactText) = others[0].definition.pattern { return .one(others[0]) }
+    }
     return switch matches.count {
     case 0: .none
     case 1: .one(matches[0])
