@@ -54,7 +54,7 @@ public final class EnvironmentSteps: StepDefinitions {
   public var steps: [Step] {
     ParameterType("duration", StepDuration.pattern) { try StepDuration.parse($0) }
     ParameterType("instant", StepInstant.pattern) { try StepInstant.parse($0) }
-    ParameterType("json", ".+") { (text: String) in
+    ParameterType(unsuggested: "json", ".+") { (text: String) in
       switch text {
       case "on": JSON.bool(true)
       case "off": JSON.bool(false)
@@ -190,8 +190,9 @@ public final class EnvironmentSteps: StepDefinitions {
   }
 
   private func add(_ fault: TestEnvironment.Fault) async throws {
-    try await environment.setFaults(faults + [fault])
-    faults.append(fault)
+    // Of faults that replace a response, the first counts: the newest here.
+    faults.insert(fault, at: 0)
+    try await environment.setFaults(faults)
   }
 
   private func stub(_ status: Int, _ text: String, _ body: DocString?, _ upstream: String?) async throws {
@@ -245,7 +246,7 @@ public final class EnvironmentSteps: StepDefinitions {
     until isComplete: ([RequestLine.Asked]) -> Bool
   ) async throws -> [RequestLine.Asked] {
     let environment = try environment
-    let deadline = ContinuousClock.now + .seconds(2)
+    let deadline = ContinuousClock.now + .seconds(1)
     while true {
       let asked = try await environment.journal().compactMap { RequestLine.Asked($0) }
       if isComplete(asked) || ContinuousClock.now > deadline { return asked }

@@ -67,6 +67,17 @@ public struct ParameterType: StepDefinitions {
     }
   }
 
+  /// Declares a type that matches so much that it is no good suggestion for steps to come.
+  init<Value>(
+    unsuggested name: String, _ regexp: String, fileID: String = #fileID, filePath: String = #filePath,
+    line: Int = #line, column: Int = #column, transform: @escaping @Sendable (String) throws -> Value
+  ) {
+    self.init(name, SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)) { registry in
+      try registry.define(
+        CucumberExpressions.ParameterType(name, regexp, useForSnippets: false, transform: transform))
+    }
+  }
+
   private init(
     _ name: String, _ place: SourceLocation, _ define: @escaping (inout ParameterTypeRegistry) throws -> Void
   ) {

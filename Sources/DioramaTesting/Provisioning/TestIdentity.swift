@@ -142,7 +142,9 @@ extension TestIdentity {
     self.line = line
     scenarioFilter = filter
     guard !row.isEmpty else { return }
-    caseName = FileName.make(row.joined(separator: ","))
+    let parts = row.map(FileName.make).joined(separator: ",")
+    // File systems allow 255 bytes.
+    caseName = parts.utf8.count <= 200 ? parts : FileName.make(row.joined(separator: ","))
     splitsCases = true
   }
 

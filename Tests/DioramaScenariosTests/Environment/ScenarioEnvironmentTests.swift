@@ -49,12 +49,12 @@ struct ScenarioEnvironmentTests {
       """
       @seed:feature
       Feature: F
+        Scenario: T
+          When I look
         Rule: R
           @frozen:2018-10-08T09:00Z @seed:scenario
           Scenario: S
             When I look
-        Scenario: T
-          When I look
       """, in: folder
     ) {
       TrialDefinitions(.init(.mock, clock: .frozen(at: "2020-01-01T00:00:00Z"), seed: "code")) { Self.looking(seen) }
@@ -62,7 +62,7 @@ struct ScenarioEnvironmentTests {
     #expect(trial.failures.isEmpty, "\(trial.failures)")
     #expect(
       seen.withLock { $0 } == [
-        "F/R/S mock 2018-10-08T09:00:00Z scenario", "F/T mock 2020-01-01T00:00:00Z feature",
+        "F/T mock 2020-01-01T00:00:00Z feature", "F/R/S mock 2018-10-08T09:00:00Z scenario",
       ])
     #expect(trial.statuses == [.passed, .passed, .passed, .passed, .passed, .passed])
   }
