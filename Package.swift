@@ -268,7 +268,9 @@ let package = Package(
       exclude: ["Features/Cassettes"], plugins: ["FeatureTests"]),
     .testTarget(
       name: "DioramaScreensTests",
-      dependencies: ["Basics", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "HTTPMessages", "TestSupport"]),
+      dependencies: [
+        "Basics", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "Gherkin", "HTTPMessages", "TestSupport",
+      ]),
     .testTarget(
       name: "DioramaCommandTests",
       dependencies: [

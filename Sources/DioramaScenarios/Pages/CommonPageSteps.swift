@@ -1,3 +1,5 @@
+import Testing
+
 /// The steps that check which page is presented: `I see the home page`, `I should see …`, `it is …`, with or without
 /// "the".
 ///
@@ -14,43 +16,80 @@
 /// ```
 ///
 /// A page is named by the words of its ``PageObject/name``; "page" or "screen" at the end may be left out or added:
-/// `LoginPage` is "login", "login page" and "Login screen". The step waits until the page is presented.
+/// `LoginPage` is "login", "login page" and "Login screen". The step waits until the page is presented on the screen that
+/// the scenario used last, among those that the page is made for.
 public struct CommonPageSteps: StepDefinitions {
   private let pages: [any PageObject.Type]
   private let screen: (any Screen)?
+  private let timeout: Duration?
+  /// Where the pages are listed: messages name it as the place of the steps.
+  private let place: SourceLocation
 
   /// - Parameters:
   ///   - pages: the page objects that steps can name.
   ///   - screen: the screen to look at; nil for the one that the scenario used last (see ``ScenarioScreens``).
-  public init(_ pages: [any PageObject.Type], on screen: (any Screen)? = nil) {
+  ///   - timeout: how long a step waits for a page; ``Waiter/standard``'s time limit by default.
+  public init(
+    _ pages: [any PageObject.Type], on screen: (any Screen)? = nil, timeout: Duration? = nil,
+    fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
+  ) {
     self.pages = pages
     self.screen = screen
+    self.timeout = timeout
+    place = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
   }
 
   /// Two steps for each spelling of a page's name.
   @StepsBuilder public var steps: [Step] {
-    for page in pages {
-      for name in PageName.expressions(page.name) {
-        Step("I (should )see (the )\(name)") { try await self.check(page) }
-        Step("it is (the )\(name)") { try await self.check(page) }
-      }
+    for (name, pages) in pagesByName {
+      step("I (should )see (the )\(name)") { try await self.check(pages) }
+      step("it is (the )\(name)") { try await self.check(pages) }
     }
   }
 
-  private func check(_ page: any PageObject.Type) async throws {
-    guard let screen = screen ?? ScenarioScreens.current?.screen else {
+  private func step(_ expression: String, _ body: @escaping () async throws -> Void) -> Step {
+    Step(
+      expression, fileID: place.fileID, filePath: place.filePath, line: place.line, column: place.column, body)
+  }
+
+  /// The pages by the expressions for their names. A name that several pages share is one step, which says so.
+  private var pagesByName: [(name: String, pages: [any PageObject.Type])] {
+    var all: [(name: String, pages: [any PageObject.Type])] = []
+    for page in pages {
+      for name in PageName.expressions(page.name) {
+        if let index = all.firstIndex(where: { $0.name == name }) {
+          if !all[index].pages.contains(where: { $0 == page }) { all[index].pages.append(page) }
+        } else {
+          all.append((name, [page]))
+        }
+      }
+    }
+    return all
+  }
+
+  private func check(_ pages: [any PageObject.Type]) async throws {
+    let page = pages[0]
+    guard pages.count == 1 else {
+      let names = pages.map { "\($0)" }.joined(separator: " and ")
+      throw ScreenError(.usage, "\(names) have the same name in steps; give one of them another static var name")
+    }
+    let screens = screen.map { [$0] } ?? ScenarioScreens.current?.sources.compactMap { $0 as? any Screen } ?? []
+    guard !screens.isEmpty else {
       throw ScreenError(
         .usage,
         "no screen to look for \(page.name) on; create a page object in an earlier step, or call ScenarioScreens.show(_:)"
       )
     }
-    try await Self.check(page, on: screen)
+    try await Self.check(page, on: screens, timeout)
   }
 
-  private static func check<Page: PageObject>(_ page: Page.Type, on screen: any Screen) async throws {
-    guard let ui = screen as? Page.UI else {
-      throw ScreenError(.usage, "\(Page.name) is made for \(Page.UI.self), but the screen is \(type(of: screen))")
+  private static func check<Page: PageObject>(_ page: Page.Type, on screens: [any Screen], _ timeout: Duration?)
+    async throws
+  {
+    guard let ui = screens.lazy.compactMap({ $0 as? Page.UI }).last else {
+      let types = screens.map { "\(type(of: $0))" }.joined(separator: " and ")
+      throw ScreenError(.usage, "\(Page.name) is made for \(Page.UI.self), but the scenario shows \(types)")
     }
-    _ = try await Page(ui)
+    _ = try await Page(ui, timeout: timeout)
   }
 }

@@ -41,9 +41,6 @@ public final class ScenarioScreens: Sendable {
   /// The screens, the latest one last.
   package var sources: [any ScreenshotSource] { state.withLock { $0.sources } }
 
-  /// The latest screen; nil if there is none.
-  package var screen: (any Screen)? { sources.lazy.compactMap { $0 as? any Screen }.last }
-
   /// The pages that were created so far.
   var pages: [any PageObject.Type] { state.withLock { $0.pages } }
 
