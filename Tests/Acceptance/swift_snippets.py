@@ -14,6 +14,8 @@ import support
 
 CONTEXT = """
 import Diorama
+import DioramaScenarios
+import DioramaScreens
 import DioramaTesting
 import DioramaURLSession
 import Foundation
@@ -23,8 +25,17 @@ import XCTest
 
 struct Slot { let start: Date }
 struct API { func slots() async throws -> [Slot] { [] } }
-struct Screen { func lock(after duration: Duration, on clock: DioramaClock) async throws {} }
+struct LockScreen { func lock(after duration: Duration, on clock: DioramaClock) async throws {} }
 struct File { let name: String }
+struct LoginPage: PageObject {
+  let screen: ChromiumPage
+  func isPresented() -> Bool { true }
+  func logIn(as name: String) async throws -> HomePage { HomePage(screen: screen) }
+}
+struct HomePage: PageObject {
+  let screen: ChromiumPage
+  func isPresented() -> Bool { true }
+}
 struct Prescription: Codable, Sendable { var id = 0, dose = 0.0 }
 enum ClinicAPI {
   struct Prescription: Codable { var medicine: String, dose: Int }
@@ -38,7 +49,7 @@ struct Location: Codable, Sendable { static let london = Location() }
 let controls = try! AppControls.launch(), strings = controls.strings, clock = controls.clock
 nonisolated(unsafe) var token = ""
 let prescription = Prescription(), key = "", start = Date(), london = TimeZone(identifier: "Europe/London")!
-let all: [Slot] = [], files: [File] = [], registry = [1, 2], api = API(), screen = Screen()
+let all: [Slot] = [], files: [File] = [], registry = [1, 2], api = API(), screen = LockScreen()
 let app = TestApplication(executable: "clinic"), environment = try! TestEnvironment.current
 func showLogin() {}
 func showOnboarding() {}
@@ -74,7 +85,8 @@ def wrapped(name, code):
             members.append(part if re.search(r"\b(func|struct|class|enum) ", part) else f"{part} func omitted() {{}}")
         elif part not in extensions and part not in overrides:
             statements.append(part)
-    modules = ["Diorama", "DioramaTesting", "DioramaURLSession", "Foundation", "FoundationNetworking", "Testing", "XCTest"]
+    modules = ["Diorama", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "DioramaURLSession", "Foundation"]
+    modules += ["FoundationNetworking", "Testing", "XCTest"]
     text = "".join(f"import {module}\n" for module in modules) + "\n".join(extensions)
     text += f"\nstruct {name} {{\n" + "\n".join(members)
     text += "\nfunc statements() async throws {\n" + "\n".join(statements) + "\n}\n}\n"

@@ -30,7 +30,7 @@ struct CommonPageStepsTests {
     static let line = #line + 4
     let screen = FakeScreen()
     let pages: [any PageObject.Type]
-    var steps: [Step] {
+    var steps: [DioramaScenarios.Step] {
       CommonPageSteps(pages, timeout: .milliseconds(50))
       Given("the app shows {string}") { (text: String) in
         ScenarioScreens.show(self.screen)
@@ -129,13 +129,5 @@ struct CommonPageStepsTests {
     #expect(
       failures.first?.hasPrefix(
         "5: HomePage and HomeScreen have the same name in steps; give one of them another static var name") == true)
-  }
-
-  @Test("suggest the step when a page's name is misspelled")
-  func misspelled() async throws {
-    let failures = try await failures(of: "Given the app shows 'Home'", "Then it is the hoem page")
-    #expect(failures.count == 1)
-    #expect(failures.first?.contains("undefined step: Then it is the hoem page") == true)
-    #expect(failures.first?.contains("similar: 'it is (the )home( page)( screen)'") == true)
   }
 }

@@ -41,7 +41,7 @@ struct WebAppFeatureTests {
 
     private var browser: ChromiumPage { get throws { try #require(page, "no step has opened the web site") } }
 
-    var steps: [Step] {
+    var steps: [DioramaScenarios.Step] {
       CommonPageSteps([LoginPage.self, SlotsPage.self, ConfirmationPage.self], timeout: timeout)
       Given("the web site is open") {
         let page = try await ChromiumPage()
@@ -54,6 +54,10 @@ struct WebAppFeatureTests {
         _ = try await SlotsPage(self.browser).book(time, timeout: self.timeout)
       }
       Then("she reads {string}") { text in try await self.browser.wait(forText: text) }
+      Then("no request has failed") {
+        let browser = try self.browser
+        #expect(browser.failedRequests == [])
+      }
       After { await self.page?.close() }
     }
   }
@@ -116,6 +120,7 @@ struct WebAppFeatureTests {
             When she books the slot at <time>
             Then it is the confirmation page
             And she reads "<name>, <time> is yours"
+            And no request has failed
 
             Examples:
               | name | time  |

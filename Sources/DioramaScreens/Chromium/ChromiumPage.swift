@@ -16,7 +16,8 @@ public import Foundation
 ///
 /// Chromium starts with the variables of the current `TestEnvironment`, if there is one. It ends when this object is
 /// released, at the latest with the test process; its temporary profile is removed. It is looked up in the variable
-/// `CHROMIUM`, then as `chromium`, `chromium-browser`, `google-chrome` in `PATH`.
+/// `CHROMIUM`, then as `chromium`, `chromium-browser`, `google-chrome` in `PATH`. Its own requests for `/favicon.ico`
+/// are not sent.
 public final class ChromiumPage: Screen {
   /// A request that failed, or that was answered with an error status.
   public struct FailedRequest: Sendable, Equatable {
@@ -94,6 +95,9 @@ public final class ChromiumPage: Screen {
     for domain in ["Page", "Runtime", "Network", "Log", "DOM", "Inspector"] {
       _ = try await command("\(domain).enable")
     }
+    // Chromium asks for it on its own: in an environment, each page would be a request that no stub or cassette has.
+    let icon: JSON = .object(["urlPattern": .string("*/favicon.ico"), "resourceType": .string("Other")])
+    _ = try await command("Fetch.enable", ["patterns": .array([icon])])
     _ = try await command("Page.setLifecycleEventsEnabled", ["enabled": .bool(true)])
     _ = try await command("Runtime.addBinding", ["name": .string(PageScript.binding)])
     _ = try await command("Page.addScriptToEvaluateOnNewDocument", ["source": .string(PageScript.observer)])
@@ -310,6 +314,10 @@ extension ChromiumPage {
       }
       connection.object?.post(
         "Page.handleJavaScriptDialog", ["accept": .bool(true)], session: state.withLock { $0.session })
+    case "Fetch.requestPaused":
+      connection.object?.post(
+        "Fetch.failRequest", ["requestId": .string(request), "errorReason": .string("Aborted")],
+        session: state.withLock { $0.session })
     case "Runtime.exceptionThrown":
       let text = failure(parameters["exceptionDetails"] ?? .null).description
       state.withLock { $0.consoleErrors.append(text) }
