@@ -36,6 +36,10 @@ struct CommonPageStepsTests {
         ScenarioScreens.show(self.screen)
         self.screen.show(text)
       }
+      When("the latest screen shows {string}") { (text: String) in
+        try ScenarioScreens.latest(FakeScreen.self).show(text)
+        _ = try await LoginPage(ScenarioScreens.latest())
+      }
       Given("a picture") { ScenarioScreens.show(Picture()) }
       When("she opens the login page") {
         self.screen.show("Log in, please")
@@ -129,5 +133,18 @@ struct CommonPageStepsTests {
     #expect(
       failures.first?.hasPrefix(
         "5: HomePage and HomeScreen have the same name in steps; give one of them another static var name") == true)
+  }
+
+  @Test("follow steps that look up the scenario's latest screen of their kind")
+  func latest() async throws {
+    let failures = try await failures(
+      of: "Given the app shows 'Home'", "And a picture", "When the latest screen shows 'Log in'", "Then I see login")
+    #expect(failures == [])
+    let picture = try await self.failures(of: "Given a picture", "When the latest screen shows 'Log in'")
+    #expect(picture.count == 1)
+    #expect(
+      picture.first?.hasPrefix(
+        "4: no FakeScreen in this scenario, only Picture; create a page object in an earlier step, or call "
+          + "ScenarioScreens.show(_:)") == true)
   }
 }

@@ -34,31 +34,27 @@ struct WebAppFeatureTests {
   }
 
   final class Features: StepDefinitions {
-    private var page: ChromiumPage?
     private let timeout: Duration?
 
     init(timeout: Duration?) { self.timeout = timeout }
-
-    private var browser: ChromiumPage { get throws { try #require(page, "no step has opened the web site") } }
 
     var steps: [DioramaScenarios.Step] {
       CommonPageSteps([LoginPage.self, SlotsPage.self, ConfirmationPage.self], timeout: timeout)
       Given("the web site is open") {
         let page = try await ChromiumPage()
-        self.page = page
         try await page.open(TestEnvironment.current.endpoint("web"))
         _ = try await LoginPage(page)
       }
-      When("{word} logs in") { name in _ = try await LoginPage(self.browser).logIn(name) }
+      When("{word} logs in") { name in _ = try await LoginPage(ScenarioScreens.latest()).logIn(name) }
       When("she books the slot at {word}") { time in
-        _ = try await SlotsPage(self.browser).book(time, timeout: self.timeout)
+        _ = try await SlotsPage(ScenarioScreens.latest()).book(time, timeout: self.timeout)
       }
-      Then("she reads {string}") { text in try await self.browser.wait(forText: text) }
+      Then("she reads {string}") { text in try await ScenarioScreens.latest(ChromiumPage.self).wait(forText: text) }
       Then("no request has failed") {
-        let browser = try self.browser
+        let browser = try ScenarioScreens.latest(ChromiumPage.self)
         #expect(browser.failedRequests == [])
       }
-      After { await self.page?.close() }
+      After { try await ScenarioScreens.latest(ChromiumPage.self).close() }
     }
   }
 

@@ -24,6 +24,25 @@ public final class ScenarioScreens: Sendable {
   /// - Parameter source: the screen.
   public static func show(_ source: some ScreenshotSource) { current?.add(source) }
 
+  /// The screen that the running scenario used last, among those of a kind. Steps need not pass a screen on to others.
+  ///
+  /// ```swift
+  /// When("{word} logs in") { name in try await LoginPage(ScenarioScreens.latest()).logIn(as: name) }
+  /// ```
+  ///
+  /// - Parameter type: the kind of screen, if the result does not tell it.
+  /// - Returns: the screen.
+  /// - Throws: ``ScreenError`` if the scenario has used no such screen.
+  public static func latest<UI>(_ type: UI.Type = UI.self) throws -> UI {
+    let screens = current?.sources ?? []
+    if let screen = screens.lazy.compactMap({ $0 as? UI }).last { return screen }
+    let used = Set(screens.map { "\(Swift.type(of: $0))" }).sorted()
+    throw ScreenError(
+      .usage,
+      "no \(type) in this scenario" + (used.isEmpty ? "" : ", only \(used.joined(separator: " and "))")
+        + "; create a page object in an earlier step, or call ScenarioScreens.show(_:)")
+  }
+
   package func add(_ source: any ScreenshotSource) {
     state.withLock { state in
       state.sources.removeAll { Self.isSame($0, source) }
