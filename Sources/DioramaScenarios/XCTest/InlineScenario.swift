@@ -76,7 +76,8 @@ final class InlineScenario {
     _ = ScenarioProcess.shared.nextID()
     context = ScenarioContext(
       PackedScenario(name: names.last ?? name, line: Int(step.line), column: 1, steps: []),
-      of: FeatureSource(name: names.first ?? name, path: step.path, module: ""), attempt: 0, catalog: catalog
+      of: FeatureSource(name: names.first ?? name, path: step.path, module: ""), attempt: 0,
+      progress: ScenarioProgress(), catalog: catalog
     ) { _, _ in }
   }
 
