@@ -339,7 +339,9 @@ extension Message.TestStepResult {
       case .undefined: .undefined
       case .ambiguous: .ambiguous
       }
-    let message = result.message.flatMap { $0.isEmpty ? nil : $0 }
+    // The test case and the suggestion say what is undefined or ambiguous.
+    let isMismatch = [.undefined, .ambiguous].contains(result.status)
+    let message = result.message.flatMap { $0.isEmpty || isMismatch ? nil : $0 }
     // Without a message, the error says no more than the status.
     let exception = result.errorType.flatMap { type in
       message.map { message in

@@ -103,7 +103,20 @@ final class ScenarioProcess: Sendable {
 
   /// Ends the run as ``finish()`` does, prints what to do about undefined steps, and fails the process if a hook has failed.
   private func end() {
-    let failures = finish()
+    let done = DispatchSemaphore(value: 0)
+    let ended = Guarded<[String]>([])
+    // The thread that exits waits; the hooks run on others.
+    Task.detached {
+      let failures = await self.finish()
+      ended.withLock { $0 = failures }
+      done.signal()
+    }
+    // A hook that needs the main actor, whose thread waits here, would never end.
+    let hasEnded = done.wait(timeout: .now() + Self.limitOfAfterHooks) == .success
+    var failures = ended.withLock { $0 }
+    if !hasEnded {
+      failures.append("the AfterAll hooks did not end within 5 minutes; they must not need the main actor")
+    }
     if let summary { Self.say(summary) }
     guard !failures.isEmpty else { return }
     for failure in failures { Self.say("diorama: \(failure)") }
@@ -114,33 +127,18 @@ final class ScenarioProcess: Sendable {
   /// Runs the hooks of the end, once, and tells the observers.
   ///
   /// - Returns: the failures of the hooks.
-  func finish() -> [String] {
+  func finish() async -> [String] {
     guard
       state.withLock({ state in
         defer { state.hasEnded = true }
         return !state.hasEnded && (state.lastID > 0 || !state.beforeHooks.isEmpty)
       })
     else { return [] }
-    let hooks = state.withLock { $0.afterHooks.map { SendableHook(hook: $0.hook) } }
     var failures: [String] = []
-    if !hooks.isEmpty {
-      let done = DispatchSemaphore(value: 0)
-      let collected = Guarded<[String]>([])
-      // The thread that exits waits; the hooks run on others.
-      Task.detached {
-        for hook in hooks.reversed() {
-          if let failure = await self.run(hook.hook) { collected.withLock { $0.append(failure) } }
-        }
-        done.signal()
-      }
-      // A hook that needs the main actor, whose thread waits here, would never end.
-      let hasEnded = done.wait(timeout: .now() + Self.limitOfAfterHooks) == .success
-      failures = collected.withLock { $0 }
-      if !hasEnded {
-        failures.append("the AfterAll hooks did not end within 5 minutes; they must not need the main actor")
-      }
+    for hook in state.withLock({ $0.afterHooks.map { SendableHook(hook: $0.hook) } }).reversed() {
+      if let failure = await run(hook.hook) { failures.append(failure) }
     }
-    tell(.runFinished(hasSucceeded: !state.withLock { $0.hasFailed } && failures.isEmpty))
+    tell(.runFinished(hasSucceeded: !state.withLock { $0.hasFailed }))
     return failures
   }
 

@@ -19,8 +19,15 @@ struct StepCatalog {
   }
 
   private enum Matcher {
-    case expression(any StepExpression)
+    /// With the text that all matches begin with, to save most of the work.
+    case expression(any StepExpression, prefix: String)
     case regex(RegexMatcher)
+
+    /// The whole words before everything special in a Cucumber Expression.
+    static func prefix(of source: String) -> String {
+      let plain = source.prefix { !"{(/\\".contains($0) }
+      return plain.lastIndex(of: " ").map { String(plain[...$0]) } ?? ""
+    }
   }
 
   let definitions: [Definition]
@@ -45,13 +52,13 @@ struct StepCatalog {
     }
     for definition in definitions {
       switch definition.pattern {
-      case .matcher(let expression): matchers.append((definition, .expression(expression)))
+      case .matcher(let expression): matchers.append((definition, .expression(expression, prefix: "")))
       case .regex(let matcher): matchers.append((definition, .regex(matcher)))
       case .expression(let source):
         do {
           let implied = Self.impliedTypes(of: definition, among: parameterTypes)
           let expression = try compiled(source, implied: implied)
-          matchers.append((definition, .expression(expression)))
+          matchers.append((definition, .expression(expression, prefix: Matcher.prefix(of: source))))
         } catch {
           problems.append(Problem(place: definition.place, message: "\(error)"))
           if let name = (error as? ExpressionError)?.undefinedParameterType {
@@ -86,7 +93,8 @@ struct StepCatalog {
     var matches: [StepMatch] = []
     for (definition, matcher) in matchers {
       switch matcher {
-      case .expression(let expression):
+      case .expression(let expression, let prefix):
+        guard text.hasPrefix(prefix) else { continue }
         do {
           guard let arguments = try expression.match(text) else { continue }
           matches.append(StepMatch(definition: definition, arguments: arguments))
@@ -200,7 +208,7 @@ struct StepCatalog {
     let expression = suggestion?.source ?? step.text
     var parameters: [String] = []
     for (name, type) in zip(suggestion?.parameterNames ?? [], suggestion?.parameterTypes ?? []) {
-      parameters.append("\(Self.reserved.contains(name) ? "`\(name)`" : name): \(type.valueType)")
+      parameters.append("\(name): \(type.valueType)")
     }
     if step.table != nil { parameters.append("table: DataTable") }
     if step.docString != nil { parameters.append("text: String") }
@@ -226,16 +234,6 @@ extension StepCatalog {
     while text.contains("\"\(marks)") || text.contains("\\\(marks)") { marks += "#" }
     return "\(marks)\"\(text)\"\(marks)"
   }
-
-  /// Keywords that are names of parameters only in backticks.
-  private static let reserved: Set<String> = [
-    "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else",
-    "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in", "init",
-    "inout", "internal", "is", "let", "nil", "operator", "private", "protocol", "public", "repeat", "rethrows",
-    "return",
-    "self", "static", "struct", "subscript", "super", "switch", "throw", "throws", "true", "try", "typealias", "var",
-    "where", "while",
-  ]
 }
 
 /// A step definition to paste.
