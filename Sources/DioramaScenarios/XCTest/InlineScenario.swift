@@ -123,7 +123,7 @@ final class InlineScenario {
     for hook in catalog.hooks(.beforeStep, for: []) { try await hook.body() }
     let outcome: Result<Void, any Error>
     do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-    if case .failure = outcome { context.state.withLock { $0.hasFailed = true } }
+    if case .failure(let error) = outcome, !(error is SkippedStep) { context.state.withLock { $0.hasFailed = true } }
     for hook in catalog.hooks(.afterStep, for: []) { try await hook.body() }
     try outcome.get()
   }

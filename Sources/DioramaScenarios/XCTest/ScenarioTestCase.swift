@@ -18,6 +18,8 @@ public import XCTest
 /// }
 /// ```
 ///
+/// Define the steps in a type outside of the test case, where `Given` is the function that runs a step.
+///
 /// Each step runs before the method's next line, also if its closure is asynchronous. In an `async` test method, write
 /// `await Given("…")`.
 ///
@@ -33,12 +35,25 @@ open class ScenarioTestCase: XCTestCase {
   /// The values of an outline's pass, by the names in angle brackets.
   private var values: [(name: String, value: String)] = []
   private var isOutlinePass = false
+  /// Why a step has skipped the test.
+  private var skipReason: String?
   /// The steps of ``Background()``, while an asynchronous test collects them.
   private var collected: [InlineStep]?
   private let failures = Guarded(StepFailures())
 
   /// How long a test method that is not `async` waits for a step. A step that takes longer fails.
   public var stepTimeLimit: Duration = .seconds(60)
+
+  #if !canImport(Darwin)
+    /// Creates the test case of a test method; called by XCTest.
+    public required init(name: String, testClosure: @escaping XCTestCaseClosure) {
+      super.init(name: name) { testCase in
+        try testClosure(testCase)
+        // Here, XCTest ignores a teardown block that skips the test.
+        if let reason = (testCase as? ScenarioTestCase)?.skipReason { throw XCTSkip(reason) }
+      }
+    }
+  #endif
 
   /// The steps that the tests can use, with state of their own: called for each test, and for each pass of an outline.
   ///
@@ -196,7 +211,9 @@ open class ScenarioTestCase: XCTestCase {
     addTeardownBlock {
       await testCase.end(ending)
       if testCase.scenario === ending { testCase.scenario = nil }
-      if let reason = ending.skipReason { throw XCTSkip(reason) }
+      #if canImport(Darwin)
+        if let reason = testCase.skipReason { throw XCTSkip(reason) }
+      #endif
     }
   }
 

@@ -12,8 +12,11 @@ final class CapturingRun: XCTestCaseRun {
 
   private(set) var failures: [Failure] = []
 
-  override func start() {}
-  override func stop() {}
+  /// Whether the run is a secret from XCTest, which then prints nothing of it, but counts no skipped tests either.
+  nonisolated(unsafe) static var isSilent = true
+
+  override func start() { if !Self.isSilent { super.start() } }
+  override func stop() { if !Self.isSilent { super.stop() } }
   override func recordFailure(
     withDescription description: String, inFile path: String?, atLine line: Int, expected: Bool
   ) {
@@ -41,4 +44,17 @@ func failures<Case: XCTestCase>(in type: Case.Type, _ test: @escaping (Case) thr
   }
   testCase.run()
   return (testCase.testRun as? CapturingRun)?.failures ?? []
+}
+
+/// Runs an asynchronous test.
+func asynchronousRun<Case: XCTestCase>(
+  of type: Case.Type, _ test: @escaping (Case) async throws -> Void
+) -> CapturingRun {
+  let closure: (Case) -> () throws -> Void = asyncTest { testCase in { try await test(testCase) } }
+  let testCase = Case(name: "\(type).example") { testCase in
+    guard let testCase = testCase as? Case else { throw Difference(description: "not a \(Case.self)") }
+    try closure(testCase)()
+  }
+  testCase.run()
+  return testCase.testRun as? CapturingRun ?? CapturingRun(test: testCase)
 }
