@@ -241,6 +241,8 @@ open class ScenarioTestCase: XCTestCase {
     } fail: {
       fail($0, step.file, step.line)
     }
+    // A skipped row of an outline leaves the others.
+    if !isOutlinePass { skipReason = scenario.skipReason }
   }
 
   private func end(_ scenario: InlineScenario) async {
