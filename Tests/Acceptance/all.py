@@ -58,6 +58,7 @@ FEW = {
     "features": [],
     "swift_snippets": [],
     "portpicker_client": [],
+    "scenario_reports": [],
     "clinic": ["--rounds", "2", "--copies", "4"],
     "openfeature": [],
     "missing_libraries": [],

@@ -165,7 +165,7 @@ struct JUnitReportTests {
       ).messages)
     let failure = try #require(root.all("failure").first)
     #expect(
-      failure.text.contains("]]> <b> & \"q\" ' \u{FFFD}\u{FFFD}red\u{FFFD}\r\n\tz 😀"),
+      failure.text.contains("]]> <b> & \"q\" ' \u{FFFD}\u{FFFD}red\u{FFFD}\n\tz 😀"),
       "\(failure.text.debugDescription)")
     #expect(root.all("testsuite").first?.attributes["name"] == "a\u{FFFD} ]]> <f>")
   }
