@@ -222,8 +222,12 @@ def check_page(checks, browser, page, pictures):
         seen == {"all": 11, "counts": True, "failed": 2, "text": "Showing 2 of 11 scenarios", "two": 4, "search": 1,
                  "feature": 6, "none": 0, "features": 0, "open": 11}, "filters and search", seen)
 
-    plain = browser.run(page, "--dump-dom", "--blink-settings=scriptEnabled=false").stdout
-    checks.that('id="filters" hidden' in plain and 'id="counts" hidden' not in plain, "readable without JavaScript")
+    # Chromium's own switch for scripts also keeps it from dumping the document.
+    plain = page.with_name("plain.html")
+    plain.write_text(re.sub(r"script-src &#39;[^;]*;", "script-src &#39;none&#39;;", html))
+    dom = browser.run(plain, "--dump-dom").stdout
+    checks.that('id="filters" hidden' in dom and 'id="counts">' in dom, "without JavaScript: counts, no filters", dom[-500:])
+    checks.that(browser.picture(plain, pictures / "plain.png", height=4000) > 50_000, "without JavaScript: a screenshot")
     hostile = page.with_name("hostile.html")
     hostile.write_text(html.replace("</body>", "<script>document.title='taken'</script><img src=x onerror=document.title='taken'></body>"))
     checks.that("<title>taken" not in browser.run(hostile, "--dump-dom").stdout, "the policy stops other scripts")
@@ -261,8 +265,7 @@ def main():
         support.diorama("features", "report", paths["many"], "--html", page)
         size = page.stat().st_size
         checks.that(size < 4_000_000, "1,000 scenarios take less than 4 MB", size)
-        seen = browser.evaluate(
-            page, "Math.round(performance.timing.domInteractive - performance.timing.responseStart)")
+        seen = browser.evaluate(page, "Math.round(performance.now())")
         checks.that(seen is not None and seen < 5000, "1,000 scenarios open quickly", seen)
         checks.say(f"1,000 scenarios: {size / 1e6:.1f} MB, {seen} ms until the page is read")
 
