@@ -74,12 +74,11 @@ struct HTMLAttachment {
   }
 
   private func download(_ html: inout HTML) {
+    let what = "\(attachment.mediaType), \(Self.size(attachment.bytes.count))"
     html.element("p") { html in
       html.element(
         "a", ["href": data, "download": attachment.fileName ?? "attachment"],
-        text:
-          "Download \(attachment.fileName ?? "the attachment") (\(attachment.mediaType), \(Self.size(attachment.bytes.count)))"
-      )
+        text: "Download \(attachment.fileName ?? "the attachment") (\(what))")
     }
   }
 

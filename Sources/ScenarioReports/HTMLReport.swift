@@ -51,7 +51,7 @@ struct HTMLPage {
   }
 
   var html: String {
-    // Only what carries it runs: the page may contain markup that nobody has thought of.
+    // Only elements with it are run or applied, in case text ever gets into the page as markup.
     let nonce = String((0..<24).map { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a" })
     var html = HTML()
     html.markup("<!DOCTYPE html>\n")

@@ -163,7 +163,7 @@ struct HTMLScenario {
 
   // MARK: The steps
 
-  /// - Parameter isLast: whether its findings are shown above.
+  // The findings of the last attempt are shown above.
   private func attempt(_ attempt: ScenarioRun.Attempt, isLast: Bool, _ html: inout HTML) {
     let steps = attempt.steps.filter { $0.step != nil }
     if steps.isEmpty { html.element("p", ["class": "muted"], text: "The scenario has no steps.") }

@@ -3,12 +3,16 @@ enum HTMLStyle {
   static let css: StaticString = """
     :root{color-scheme:light dark;--page:#f6f7f8;--card:#fff;--text:#1c1f23;--muted:#59616b;--line:#dde1e5;
     --link:#0b5cc4;--soft:#f0f2f4;--passed:#17702f;--failed:#b81d28;--warn:#855300;--other:#6539ac;--none:#59616b;
-    --failed-soft:#fdf1f1;--failed-line:#efc4c6;--warn-soft:#fcf4e3;--warn-line:#ead6a6;--mark:#e6eefc;--mark-text:#123f8c}
-    @media(prefers-color-scheme:dark){:root{--page:#121417;--card:#1a1d21;--text:#e5e8eb;--muted:#a0a9b3;--line:#32373d;
+    --failed-soft:#fdf1f1;--failed-line:#efc4c6;--warn-soft:#fcf4e3;--warn-line:#ead6a6;--mark:#e6eefc;
+    --mark-text:#123f8c}
+    @media(prefers-color-scheme:dark){:root{--page:#121417;--card:#1a1d21;--text:#e5e8eb;--muted:#a0a9b3;
+    --line:#32373d;
     --link:#7db5ff;--soft:#23272c;--passed:#5fc97f;--failed:#ff8a8a;--warn:#e3b454;--other:#c5a8f7;--none:#a0a9b3;
-    --failed-soft:#2a1a1c;--failed-line:#63333a;--warn-soft:#292115;--warn-line:#594823;--mark:#1e3153;--mark-text:#bcd6ff}}
+    --failed-soft:#2a1a1c;--failed-line:#63333a;--warn-soft:#292115;--warn-line:#594823;--mark:#1e3153;
+    --mark-text:#bcd6ff}}
     *{box-sizing:border-box}
-    body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+    body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,
+    sans-serif;
     overflow-wrap:anywhere}
     h1,h2,h3,h4,p,ul,ol,dl,dd,figure,pre{margin:0}
     a{color:var(--link)}
@@ -35,10 +39,12 @@ enum HTMLStyle {
     button,input{font:inherit;font-size:14px;color:var(--text);background:var(--card);border:1px solid var(--line);
     border-radius:7px;padding:5px 12px;min-height:34px}
     button{cursor:pointer}button:hover{background:var(--soft)}
-    button[aria-pressed=true]{background:var(--soft);border-color:currentColor;box-shadow:inset 0 0 0 1px currentColor}
+    button[aria-pressed=true]{background:var(--soft);border-color:currentColor;
+    box-shadow:inset 0 0 0 1px currentColor}
     input{flex:1 1 200px;min-width:0}input::placeholder{color:var(--muted);opacity:1}
     #shown{font-size:13px;flex-basis:100%}#shown:empty{display:none}
-    .passed>b,button.passed{color:var(--passed)}.failed>b,.unfinished>b,button.failed,button.unfinished{color:var(--failed)}
+    .passed>b,button.passed{color:var(--passed)}.failed>b,.unfinished>b,button.failed,
+    button.unfinished{color:var(--failed)}
     .pending>b,.flaky>b,button.pending,button.flaky{color:var(--warn)}
     .undefined>b,.ambiguous>b,button.undefined,button.ambiguous{color:var(--other)}
     main{padding-top:8px;padding-bottom:24px}
@@ -61,7 +67,8 @@ enum HTMLStyle {
     .failures .headline{margin-top:2px}.advice{color:var(--muted);font-size:14px}
     .snippet{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px;margin-top:10px}
     .snippet ul{margin-top:8px;padding-left:18px;font-size:14px}
-    .code{background:var(--soft);border-radius:7px;padding:10px 14px;overflow-x:auto;margin-top:6px;white-space:pre-wrap}
+    .code{background:var(--soft);border-radius:7px;padding:10px 14px;overflow-x:auto;margin-top:6px;
+    white-space:pre-wrap}
     .scenario{background:var(--card);border:1px solid var(--line);border-radius:10px;margin-top:8px;
     content-visibility:auto;contain-intrinsic-size:auto 46px}
     .scenario[hidden],.feature[hidden],.rule[hidden]{display:none}
@@ -73,8 +80,10 @@ enum HTMLStyle {
     .sign.passed{color:var(--passed)}.sign.failed,.sign.unfinished{color:var(--failed)}
     .sign.pending{color:var(--warn)}.sign.undefined,.sign.ambiguous{color:var(--other)}
     .time{flex:none;color:var(--muted);font-size:13px;font-variant-numeric:tabular-nums;white-space:nowrap}
-    .tag{color:var(--muted);font-size:13px}.cell{font-size:13px;color:var(--muted)}.cell b{font-weight:500;color:var(--text)}
-    .badge{font-size:12px;font-weight:600;border:1px solid currentColor;border-radius:20px;padding:0 8px;color:var(--none)}
+    .tag{color:var(--muted);font-size:13px}.cell{font-size:13px;color:var(--muted)}.cell b{font-weight:500;
+    color:var(--text)}
+    .badge{font-size:12px;font-weight:600;border:1px solid currentColor;border-radius:20px;padding:0 8px;
+    color:var(--none)}
     .badge.failed,.badge.unfinished{color:var(--failed)}.badge.pending,.badge.flaky{color:var(--warn)}
     .badge.undefined,.badge.ambiguous{color:var(--other)}
     .body{padding:4px 16px 16px 42px;scroll-margin-top:60px}
@@ -88,7 +97,8 @@ enum HTMLStyle {
     .steps{list-style:none;padding:0}
     .step{display:flex;gap:10px;padding:4px 0;align-items:baseline}
     .step>.text{flex:1;min-width:0}.step.skipped>.text>p:first-child{color:var(--muted)}
-    .step.failed,.step.unfinished,.step.ambiguous,.step.undefined,.step.pending{background:var(--soft);border-radius:6px;
+    .step.failed,.step.unfinished,.step.ambiguous,.step.undefined,.step.pending{background:var(--soft);
+    border-radius:6px;
     margin:1px -8px;padding:4px 8px}
     .step .keyword{white-space:pre-wrap}
     mark{background:var(--mark);color:var(--mark-text);border-radius:4px;padding:0 3px}
@@ -102,8 +112,10 @@ enum HTMLStyle {
     caption{text-align:left;font-weight:600;padding-bottom:4px}
     th,td{text-align:left;vertical-align:top;padding:4px 14px 4px 0;border-bottom:1px solid var(--line)}
     th{color:var(--muted);font-weight:600;white-space:nowrap}
-    .data td{border:1px solid var(--line);padding:3px 10px}.data tr:first-child td{background:var(--soft);font-weight:600}
-    .requests{width:100%;overflow-wrap:normal}.requests .url{overflow-wrap:anywhere;min-width:200px;font-family:ui-monospace,monospace}
+    .data td{border:1px solid var(--line);padding:3px 10px}.data tr:first-child td{background:var(--soft);
+    font-weight:600}
+    .requests{width:100%;overflow-wrap:normal}.requests .url{overflow-wrap:anywhere;min-width:200px;
+    font-family:ui-monospace,monospace}
     tr.bad td{color:var(--failed);font-weight:600}
     .part{margin-top:10px}.part>summary{display:flex;flex-wrap:wrap;gap:0 8px;align-items:baseline;width:fit-content;
     font-size:14px;font-weight:600;padding:2px 0}
@@ -136,12 +148,14 @@ enum HTMLStyle {
     var on=[];buttons.forEach(function(b){if(b.getAttribute('aria-pressed')==='true')on.push(b.dataset.filter)});
     var words=search.value.toLowerCase().split(/\\s+/).filter(Boolean),count=0;
     if(words.length&&!texts)texts=all.map(function(s){
-    var f=s.closest('.feature'),h=f&&f.querySelector('h2');return((h?h.textContent+' ':'')+s.textContent).toLowerCase()});
+    var f=s.closest('.feature'),h=f&&f.querySelector('h2');
+    return((h?h.textContent+' ':'')+s.textContent).toLowerCase()});
     all.forEach(function(s,i){
     var ok=(!on.length||on.indexOf(s.dataset.status)>=0||(on.indexOf('flaky')>=0&&'flaky' in s.dataset))&&
     words.every(function(w){return texts[i].indexOf(w)>=0});
     s.hidden=!ok;if(ok)count++});
-    document.querySelectorAll('.rule,.feature').forEach(function(g){g.hidden=!g.querySelector('.scenario:not([hidden])')});
+    document.querySelectorAll('.rule,
+    .feature').forEach(function(g){g.hidden=!g.querySelector('.scenario:not([hidden])')});
     nothing.hidden=count>0;
     shown.textContent=on.length||words.length?'Showing '+count+' of '+all.length+' scenarios':''}
     buttons.forEach(function(b){b.addEventListener('click',function(){

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Gherkin
 
-/// A run as JUnit XML, in the form that Jenkins and GitLab read: a suite for each feature, a test case for each scenario.
+/// A run as JUnit XML, as Jenkins and GitLab read it: a suite for each feature, a test case for each scenario.
 package enum JUnitReport {
   /// The document.
   ///

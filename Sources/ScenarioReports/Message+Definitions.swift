@@ -133,7 +133,7 @@ extension Message {
     }
   }
 
-  /// A parameter type that an expression uses, but nobody defines.
+  /// A parameter type that an expression uses, and that is not defined.
   package struct UndefinedParameterType: Codable, Hashable, Sendable {
     /// The expression.
     package var expression: String

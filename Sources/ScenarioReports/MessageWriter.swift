@@ -34,7 +34,7 @@ package final class MessageWriter: Sendable {
     close(descriptor)
   }
 
-  /// Appends a message. If that fails, standard error says so once, and the run goes on.
+  /// Appends a message. If that fails, standard error says so once, and the run continues.
   ///
   /// - Parameter message: the message.
   package func append(_ message: Message) {

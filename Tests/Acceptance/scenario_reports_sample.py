@@ -240,7 +240,7 @@ def clinic():
     run.begin()
     hook = ("close the clinic", "PASSED")
     booking = Feature(run, "Tests/ClinicTests/booking.feature", "Booking",
-                      "  Patients book slots with their doctor.\n  Nobody waits longer than a week.")
+                      "  Patients book slots with their doctor.\n  Each gets one within a week.")
     requests = [("replayed", "GET", "https://gp.example/slots?day=2018-10-08", 200, None),
                 ("clock", "", "", 0, "advanced by 10 min to 2018-10-08T09:10:00Z"),
                 ("string", "", "", 0, "booking-reference, ordinal 0"),
@@ -308,7 +308,7 @@ def passed():
     run.define("anything", 20)
     run.begin()
     feature = Feature(run, "Tests/ClinicTests/opening.feature", "Opening")
-    feature.scenario("The clinic opens", [("When", "it is 9 o’clock", "PASSED"), ("Then", "the door opens", "PASSED")])
+    feature.scenario("The clinic opens", [("When", "it is 9 o’clock", "PASSED"), ("Then", "the lights are on", "PASSED")])
     feature.play()
     run.finish(True)
     return run

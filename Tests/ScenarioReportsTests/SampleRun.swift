@@ -26,6 +26,7 @@ struct SampleRun {
   ///   - attempts: for each scenario, and each attempt at it, the results of the steps; missing ones passed.
   ///   - attachments: those of each last attempt.
   ///   - finishes: whether the last attempt, and the run, end.
+  /// - Throws: errors of the parser.
   init(
     _ feature: String, uri: String = "Tests/clinic.feature", prefix: String = "x", attempts: [[[Result]]] = [],
     attachments: [(type: String, body: String)] = [], finishes: Bool = true
