@@ -45,6 +45,9 @@ struct Registration: Codable, Sendable { var token = "" }
 struct Refill: Codable, Sendable { var accepted = true }
 enum Plan: CaseIterable { case basic, full }
 enum Theme: String { case light, dark }
+enum Vehicle: CaseIterable { case bus, train }
+struct Patient: Decodable { var name: String }
+struct Answer: Decodable { var text: String }
 struct Location: Codable, Sendable { static let london = Location() }
 let controls = try! AppControls.launch(), strings = controls.strings, clock = controls.clock
 nonisolated(unsafe) var token = ""
