@@ -15,6 +15,7 @@ import support
 # The longest come first, so that the last to finish is a short one.
 FEW = {
     "outside_package": [],
+    "clinic_features": [],
     "hostile": [],
     "inert": [],
     "large": ["--megabytes", "40"],
@@ -74,6 +75,7 @@ FULL = dict(
     api_crowd=["--soak"],
     daemon_soak=["--soak"],
     leases=["--generations", "10"],
+    clinic_features=["--soak"],
     outside_package=["--build-system", "native", "swiftbuild"],
     hostile_fuzz=["--seconds", "600"],
     inert=["--optimized"],

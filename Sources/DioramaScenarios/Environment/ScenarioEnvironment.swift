@@ -17,12 +17,13 @@ final class ScenarioEnvironment {
   /// What the environment has reported itself, possibly on other threads.
   private let failures = Guarded<[(message: String, place: SourceLocation?)]>([])
 
+  /// nil if neither the tags nor the configuration ask for an environment.
+  ///
   /// - Parameters:
   ///   - scenario: the scenario; its tags override the configuration.
   ///   - source: its file, at whose folder relative paths start.
   ///   - configuration: the configuration of the step definitions.
   ///   - place: the place of the scenario.
-  /// - Returns: nil if neither the tags nor the configuration ask for an environment.
   init?(
     for scenario: PackedScenario, of source: FeatureSource, _ configuration: TestEnvironment.Configuration?,
     at place: SourceLocation

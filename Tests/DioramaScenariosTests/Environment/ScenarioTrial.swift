@@ -43,6 +43,7 @@ struct ScenarioTrial {
   ///   - feature: the text of the feature file.
   ///   - folder: where the file would be.
   ///   - definitions: makes the step definitions.
+  /// - Throws: an error of the parser, or a cancellation.
   init(
     _ feature: String, in folder: Folder, _ definitions: @escaping () throws -> any StepDefinitions
   ) async throws {
