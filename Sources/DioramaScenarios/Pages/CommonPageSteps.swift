@@ -1,4 +1,4 @@
-import Testing
+public import Testing
 
 /// The steps that check which page is presented: `I see the home page`, `I should see …`, `it is …`, with or without
 /// "the".
@@ -29,14 +29,15 @@ public struct CommonPageSteps: StepDefinitions {
   ///   - pages: the page objects that steps can name.
   ///   - screen: the screen to look at; nil for the one that the scenario used last (see ``ScenarioScreens``).
   ///   - timeout: how long a step waits for a page; ``Waiter/standard``'s time limit by default.
+  ///   - sourceLocation: the place that messages name as that of the steps.
   public init(
     _ pages: [any PageObject.Type], on screen: (any Screen)? = nil, timeout: Duration? = nil,
-    fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
+    sourceLocation: SourceLocation = #_sourceLocation
   ) {
     self.pages = pages
     self.screen = screen
     self.timeout = timeout
-    place = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    place = sourceLocation
   }
 
   /// Two steps for each spelling of a page's name.
