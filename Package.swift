@@ -139,7 +139,8 @@ let package = Package(
         "Basics", "ChildProcesses", "DioramaScenarios", "DioramaTesting", "LaunchContract",
         .target(name: "CVTerm", condition: .when(platforms: [.linux, .macOS])),
       ]),
-    .executableTarget(name: "FeatureTestGenerator", dependencies: ["Basics", "EnvironmentConfiguration", "Gherkin"]),
+    .target(name: "FeatureTestSources", dependencies: ["Basics", "EnvironmentConfiguration", "Gherkin"]),
+    .executableTarget(name: "FeatureTestGenerator", dependencies: ["FeatureTestSources"]),
     .plugin(
       name: "FeatureTests", capability: .buildTool(), dependencies: ["FeatureTestGenerator"],
       path: "Sources/FeatureTests"),
@@ -254,7 +255,7 @@ let package = Package(
       name: "ScenarioReportsTests", dependencies: ["Basics", "Gherkin", "ScenarioReports"], exclude: ["Fixtures"]),
     .testTarget(
       name: "FeatureTestGeneratorTests",
-      dependencies: ["Basics", "EnvironmentConfiguration", "FeatureTestGenerator", "Gherkin", "TestSupport"]),
+      dependencies: ["Basics", "EnvironmentConfiguration", "FeatureTestSources", "Gherkin", "TestSupport"]),
     .testTarget(
       name: "DioramaScenariosTests",
       dependencies: [

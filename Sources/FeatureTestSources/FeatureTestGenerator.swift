@@ -9,9 +9,10 @@ import Gherkin
 ///
 /// SETTINGS is the path of a settings file, or empty. COUNT is the number of OUTPUTs, to which the scenarios are distributed.
 /// Errors are printed as the compiler prints its own; then no file is written.
-@main enum Main {
-  static func main() {
-    var arguments = CommandLine.arguments.dropFirst()
+package enum FeatureTestGenerator {
+  /// - Parameter arguments: the arguments of the program, without its name.
+  package static func main(_ arguments: [String]) {
+    var arguments = arguments[...]
     guard let folder = arguments.popFirst(), let settings = arguments.popFirst() else { usage() }
     var features: [(path: String, outputs: [String])] = []
     while let path = arguments.popFirst() {
