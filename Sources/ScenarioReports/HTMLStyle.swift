@@ -137,37 +137,66 @@ enum HTMLStyle {
     """
 
   static let script: StaticString = """
-    (function(){
-    var filters=document.getElementById('filters');if(!filters)return;
-    var counts=document.getElementById('counts'),search=document.getElementById('search');
-    var shown=document.getElementById('shown'),nothing=document.getElementById('nothing');
-    var expand=document.getElementById('expand'),buttons=filters.querySelectorAll('[data-filter]');
-    var all=Array.prototype.slice.call(document.querySelectorAll('.scenario')),texts=null;
-    filters.hidden=false;counts.hidden=true;
-    function apply(){
-    var on=[];buttons.forEach(function(b){if(b.getAttribute('aria-pressed')==='true')on.push(b.dataset.filter)});
-    var words=search.value.toLowerCase().split(/\\s+/).filter(Boolean),count=0;
-    if(words.length&&!texts)texts=all.map(function(s){
-    var f=s.closest('.feature'),h=f&&f.querySelector('h2');
-    return((h?h.textContent+' ':'')+s.textContent).toLowerCase()});
-    all.forEach(function(s,i){
-    var ok=(!on.length||on.indexOf(s.dataset.status)>=0||(on.indexOf('flaky')>=0&&'flaky' in s.dataset))&&
-    words.every(function(w){return texts[i].indexOf(w)>=0});
-    s.hidden=!ok;if(ok)count++});
-    document.querySelectorAll('.rule,
-    .feature').forEach(function(g){g.hidden=!g.querySelector('.scenario:not([hidden])')});
-    nothing.hidden=count>0;
-    shown.textContent=on.length||words.length?'Showing '+count+' of '+all.length+' scenarios':''}
-    buttons.forEach(function(b){b.addEventListener('click',function(){
-    b.setAttribute('aria-pressed',b.getAttribute('aria-pressed')==='true'?'false':'true');apply()})});
-    search.addEventListener('input',apply);
-    expand.addEventListener('click',function(){
-    var open=expand.textContent==='Expand all';
-    all.forEach(function(s){if(!s.hidden)s.open=open});expand.textContent=open?'Collapse all':'Expand all'});
-    function reveal(){
-    var target=location.hash.length>1&&document.getElementById(location.hash.slice(1));
-    var details=target&&target.closest('details');if(!details)return;
-    details.hidden=false;details.open=true;target.parentNode.scrollIntoView()}
-    addEventListener('hashchange',reveal);reveal()})();
+    (function () {
+      var filters = document.getElementById('filters');
+      if (!filters) return;
+      var counts = document.getElementById('counts'), search = document.getElementById('search');
+      var shown = document.getElementById('shown'), nothing = document.getElementById('nothing');
+      var expand = document.getElementById('expand'), buttons = filters.querySelectorAll('[data-filter]');
+      var all = Array.from(document.querySelectorAll('.scenario')), texts = null;
+      filters.hidden = false;
+      counts.hidden = true;
+
+      function text(scenario) {
+        var feature = scenario.closest('.feature').querySelector('h2');
+        return (feature.textContent + ' ' + scenario.textContent).toLowerCase();
+      }
+
+      function apply() {
+        var on = Array.from(buttons).filter(function (button) {
+          return button.getAttribute('aria-pressed') === 'true';
+        }).map(function (button) { return button.dataset.filter; });
+        var words = search.value.toLowerCase().split(/\\s+/).filter(Boolean), count = 0;
+        if (words.length && !texts) texts = all.map(text);
+        all.forEach(function (scenario, index) {
+          var isOn = !on.length || on.indexOf(scenario.dataset.status) >= 0 ||
+            (on.indexOf('flaky') >= 0 && 'flaky' in scenario.dataset);
+          var isFound = words.every(function (word) { return texts[index].indexOf(word) >= 0; });
+          scenario.hidden = !isOn || !isFound;
+          if (!scenario.hidden) count++;
+        });
+        document.querySelectorAll('.rule, .feature').forEach(function (group) {
+          group.hidden = !group.querySelector('.scenario:not([hidden])');
+        });
+        nothing.hidden = count > 0;
+        shown.textContent =
+          on.length || words.length ? 'Showing ' + count + ' of ' + all.length + ' scenarios' : '';
+      }
+
+      buttons.forEach(function (button) {
+        button.addEventListener('click', function () {
+          button.setAttribute('aria-pressed', String(button.getAttribute('aria-pressed') !== 'true'));
+          apply();
+        });
+      });
+      search.addEventListener('input', apply);
+      expand.addEventListener('click', function () {
+        var open = expand.textContent === 'Expand all';
+        all.forEach(function (scenario) { if (!scenario.hidden) scenario.open = open; });
+        expand.textContent = open ? 'Collapse all' : 'Expand all';
+      });
+
+      // The target of a link may be folded, or hidden by a filter.
+      function reveal() {
+        var target = document.getElementById(location.hash.slice(1));
+        var details = target && target.closest('details');
+        if (!details) return;
+        for (var group = details; group; group = group.parentElement.closest('[hidden]')) group.hidden = false;
+        details.open = true;
+        details.scrollIntoView();
+      }
+      addEventListener('hashchange', reveal);
+      reveal();
+    })();
     """
 }
