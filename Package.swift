@@ -149,7 +149,8 @@ let package = Package(
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
         "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
-        "CassetteConversion", "CassetteChecks", "Transforms", "Gherkin", "CucumberExpressions", "ScenarioReports",
+        "CassetteConversion", "CassetteChecks", "Transforms", "FeatureTestSources", "Gherkin", "CucumberExpressions",
+        "ScenarioReports",
         "CBuild",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),

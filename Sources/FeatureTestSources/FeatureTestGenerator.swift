@@ -1,7 +1,7 @@
 import Basics
 import EnvironmentConfiguration
 import Foundation
-import Gherkin
+package import Gherkin
 
 /// Writes the tests of the feature files of a target; the plugin `FeatureTests` calls it.
 ///
@@ -116,18 +116,8 @@ enum FeatureFile {
           "\(path):\(error.location.line):\(max(1, error.location.column ?? 1)): error: \(error.message)"
         })
     }
-    let places = Dictionary(document.tags.map { ($0.id, $0.location) }) { first, _ in first }
-    var lines: [String] = []
-    var ids = IDGenerator(from: 1_000_000_000)
-    for pickle in PickleCompiler.pickles(of: document, ids: &ids) {
-      do { _ = try ScenarioTags.configuration(from: pickle.tags.map(\.name)) } catch {
-        for problem in error.problems {
-          let place = places[pickle.tags[problem.index].astNodeId] ?? pickle.location
-          let line = "\(path):\(place.line):\(max(1, place.column ?? 1)): error: \(problem.message)"
-          // A feature's tag belongs to all its scenarios.
-          if !lines.contains(line) { lines.append(line) }
-        }
-      }
+    let lines = document.tagProblems.map { problem in
+      "\(path):\(problem.location.line):\(max(1, problem.location.column ?? 1)): error: \(problem.message)"
     }
     guard lines.isEmpty else { throw Problems(lines: lines) }
     return document
@@ -135,6 +125,24 @@ enum FeatureFile {
 }
 
 extension GherkinDocument {
+  /// What is wrong with the tags that provision environments.
+  package var tagProblems: [(location: Location, message: String)] {
+    let places = Dictionary(tags.map { ($0.id, $0.location) }) { first, _ in first }
+    var problems: [(location: Location, message: String)] = []
+    var ids = IDGenerator(from: 1_000_000_000)
+    for pickle in PickleCompiler.pickles(of: self, ids: &ids) {
+      do { _ = try ScenarioTags.configuration(from: pickle.tags.map(\.name)) } catch {
+        for problem in error.problems {
+          let place = places[pickle.tags[problem.index].astNodeId] ?? pickle.location
+          // A feature's tag belongs to all its scenarios.
+          if problems.contains(where: { $0.location == place && $0.message == problem.message }) { continue }
+          problems.append((place, problem.message))
+        }
+      }
+    }
+    return problems
+  }
+
   /// The tags of the feature, its rules, scenarios and examples.
   fileprivate var tags: [Tag] {
     guard let feature else { return [] }

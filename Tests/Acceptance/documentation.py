@@ -410,7 +410,7 @@ def known_options():
     deeper = {
         "env": ["list", "show", "create", "update", "report", "delete"], "port": ["list", "release"],
         "cassette": ["show", "check", "diff", "prune", "import", "export"], "contract": ["show", "check"], "rules": ["suggest"],
-        "features": ["check", "list", "format", "steps"],
+        "features": ["check", "list", "format", "steps", "report"],
     }
     texts = [support.diorama("--help").stdout]
     for word in words:

@@ -88,6 +88,7 @@ struct UsageTests {
       "contract check", "strings", "serve", "port", "port list", "port release", "env", "env create", "env list",
       "env show", "env update",
       "env report", "env delete", "features", "features check", "features list", "features format", "features steps",
+      "features report",
     ]
     for command in commands {
       // The command itself has to be tried, not only one of its subcommands.
@@ -140,7 +141,7 @@ struct UsageTests {
       "", "run", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune", "cassette import",
       "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "strings", "version",
       "completion", "help",
-      "serve", "features", "features check", "features list", "features format", "features steps",
+      "serve", "features", "features check", "features list", "features format", "features steps", "features report",
     ])
   func help(command: String) async throws {
     let words = command.split(separator: " ").map(String.init)

@@ -1,5 +1,6 @@
 import Basics
 import CucumberExpressions
+import FeatureTestSources
 import Foundation
 import Gherkin
 
@@ -135,10 +136,12 @@ enum FeaturesCheck {
     }
 
     /// Mistakes in tags that provision the environment.
-    ///
-    /// The place for `ScenarioTags` of EnvironmentConfiguration: the tags of the feature, its rules, scenarios and
-    /// examples are in `file.document`, with their locations.
-    private static func tagProblems(_ file: FeatureFiles.File) -> [Problem] { [] }
+    private static func tagProblems(_ file: FeatureFiles.File) -> [Problem] {
+      file.document.tagProblems.map { problem in
+        let place = FilePlace(path: file.path, line: problem.location.line, column: problem.location.column ?? 1)
+        return Problem(kind: .tag, place: place, message: problem.message)
+      }
+    }
 
     var lines: [String] {
       var lines: [String] = []

@@ -4,13 +4,14 @@ import Basics
 enum FeaturesCommand {
   static let command = Command(
     "features", "check, list and format feature files",
-    usage: ["features check|list|format|steps [option …] [PATH …]"],
+    usage: ["features check|list|format|steps|report [option …] [PATH …]"],
     about: """
       PATH is a feature file, or a folder that is searched for *.feature and
       *.feature.md; the default is the current folder. Hidden folders are left out.
       """,
     subcommands: [
       FeaturesCheck.command, FeaturesList.command, FeaturesFormat.command, FeaturesSteps.command,
+      FeaturesReport.command,
     ])
 
   static let stepsOption = Options.Option(

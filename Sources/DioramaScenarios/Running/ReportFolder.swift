@@ -42,6 +42,7 @@ struct ReportFolder: Sendable {
     do {
       try locked { _ in
         let all = Self.readable(try String(contentsOfFile: messages, encoding: .utf8))
+        try Data(HTMLReport.html(all).utf8).write(to: URL(filePath: path + "/report.html"), options: .atomic)
         try Data(JUnitReport.xml(all).utf8).write(to: URL(filePath: path + "/junit.xml"), options: .atomic)
       }
     } catch { Self.complain("cannot write reports to \(path): \(error)") }
