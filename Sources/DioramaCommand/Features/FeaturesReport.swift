@@ -11,8 +11,10 @@ enum FeaturesReport {
     guard html != nil || junit != nil else {
       throw CodedError(.usage, "no report requested; add --html FILE, --junit FILE, or both")
     }
+    let paths = options.operands + (options.rest ?? [])
+    guard !paths.isEmpty else { throw CodedError(.usage, "missing MESSAGES; name a file such as messages.ndjson") }
     var messages: [Message] = []
-    for path in options.operands {
+    for path in paths {
       guard let text = try FeatureFiles.text(path) else {
         throw CodedError(.broken, "\(path): not UTF-8; name a file of Cucumber messages, such as messages.ndjson")
       }
