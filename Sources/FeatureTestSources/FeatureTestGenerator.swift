@@ -71,7 +71,7 @@ package enum FeatureTestGenerator {
 
   private static func fail(_ lines: [String]) -> Never {
     FileHandle.standardError.write(Data((lines.joined(separator: "\n") + "\n").utf8))
-    exit(1)
+    _exit(1)
   }
 }
 
