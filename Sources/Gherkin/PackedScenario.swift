@@ -117,12 +117,12 @@ package struct PackedScenario: Hashable, Sendable {
       if let docString = step.docString { fields += ["d", docString] }
       if let mediaType = step.mediaType { fields += ["m", mediaType] }
     }
-    return fields.map { $0.replacing("\\", with: "\\\\").replacing("|", with: "\\p") }.joined(separator: "|")
+    return fields.map(Self.escaped).joined(separator: "|")
   }
 
   /// Reads the string; nil if it is not one that ``packed`` returns.
   package init?(packed: String) {
-    var fields = packed.split(separator: "|", omittingEmptySubsequences: false).map(Self.unescaped)[...]
+    var fields = packed.unicodeScalars.split(separator: "|", omittingEmptySubsequences: false).map(Self.unescaped)[...]
     func text() -> String? { fields.popFirst() }
     func number() -> Int? { text().flatMap { Int($0) } }
     guard let name = text(), let rule = text(), let hasRule = text(), let language = text(), let line = number(),
@@ -160,21 +160,34 @@ package struct PackedScenario: Hashable, Sendable {
       tags: tags.split(separator: " ").map(String.init), row: row, steps: steps)
   }
 
-  private static func unescaped(_ field: Substring) -> String {
+  // By scalars, since a combining mark at the start of a field would be one character with the separator.
+  private static func escaped(_ field: String) -> String {
+    var result = String.UnicodeScalarView()
+    for scalar in field.unicodeScalars {
+      switch scalar {
+      case "|": result.append(contentsOf: "\\p".unicodeScalars)
+      case "\\": result.append(contentsOf: "\\\\".unicodeScalars)
+      default: result.append(scalar)
+      }
+    }
+    return String(result)
+  }
+
+  private static func unescaped(_ field: Substring.UnicodeScalarView) -> String {
     guard field.contains("\\") else { return String(field) }
-    var result = ""
+    var result = String.UnicodeScalarView()
     var isEscaped = false
-    for character in field {
-      switch (isEscaped, character) {
+    for scalar in field {
+      switch (isEscaped, scalar) {
       case (true, "p"): result.append("|")
-      case (true, _): result.append(character)
+      case (true, _): result.append(scalar)
       case (false, "\\"):
         isEscaped = true
         continue
-      case (false, _): result.append(character)
+      case (false, _): result.append(scalar)
       }
       isEscaped = false
     }
-    return result
+    return String(result)
   }
 }
