@@ -97,7 +97,9 @@ package enum ScenarioTags {
     case ("port", _): settings.ports = [try value()]
     case ("fault", _):
       settings.faults = [.string(try value())]
-      do { _ = try FaultSettings(.string(try value()), at: tag) } catch { throw CodedError(.broken, error.message) }
+      do { _ = try FaultSettings(.string(try value()), at: "") } catch {
+        throw CodedError(.broken, "\(tag): \(error.message.drop { ".: ".contains($0) })")
+      }
     case ("toggle", let text?):
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let name = try decoded(String(parts[0]), of: tag)

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import EnvironmentConfiguration
 import Foundation
 package import Gherkin
@@ -76,12 +76,12 @@ package enum FeatureTestGenerator {
 }
 
 /// The test library that runs the tests.
-enum TestLibrary: String, CaseIterable {
+package enum TestLibrary: String, CaseIterable {
   case swiftTesting = "swift-testing"
   case xctest
 
   /// Reads a settings file, such as `{"tests": "xctest"}`.
-  init(settings text: String) throws(CodedError) {
+  package init(settings text: String) throws(CodedError) {
     let json = try CodedError.translating(at: "not JSON", try JSON.parse(Array(text.utf8)))
     guard case .object(let members) = json else {
       throw CodedError(.broken, "expected an object such as {\"tests\": \"xctest\"}")
@@ -101,14 +101,14 @@ enum TestLibrary: String, CaseIterable {
 }
 
 /// A feature file, checked.
-enum FeatureFile {
+package enum FeatureFile {
   /// What is wrong, in lines as the compiler prints them.
-  struct Problems: Error {
-    var lines: [String]
+  package struct Problems: Error {
+    package var lines: [String]
   }
 
   /// - Throws: ``Problems`` with all errors of the syntax, or else of the tags.
-  static func read(_ text: String, _ path: String) throws -> GherkinDocument {
+  package static func read(_ text: String, _ path: String) throws -> GherkinDocument {
     let document: GherkinDocument
     do { document = try GherkinParser().parse(text, uri: path) } catch {
       throw Problems(

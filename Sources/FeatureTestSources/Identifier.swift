@@ -1,10 +1,10 @@
 /// Identifiers in generated code.
-enum Identifier {
+package enum Identifier {
   /// A name as the text of a raw identifier.
   ///
   /// A raw identifier cannot contain backquotes, backslashes, or white space other than spaces; it cannot begin with `$`, or
-  /// consist of operators alone (SE-0451).
-  static func text(_ name: String) -> String {
+  /// consist of operators alone (SE-0451), among which are many symbols, such as `→`.
+  package static func text(_ name: String) -> String {
     var text = ""
     for scalar in name.unicodeScalars {
       switch scalar {
@@ -16,12 +16,12 @@ enum Identifier {
       }
     }
     if text.first == "$" { text = " " + text }
-    guard text.allSatisfy({ $0 == " " || "/=-+!*%<>&|^~?.".contains($0) }) else { return text }
+    guard !text.contains(where: { $0.isLetter || $0.isNumber }) else { return text }
     return "unnamed" + (text.isEmpty ? "" : " \(text)")
   }
 
   /// The name, numbered if it was used before.
-  static func unique(_ name: String, _ used: inout Set<String>, separator: String = " ") -> String {
+  package static func unique(_ name: String, _ used: inout Set<String>, separator: String = " ") -> String {
     var unique = name
     var number = 2
     while !used.insert(unique).inserted {
@@ -32,7 +32,7 @@ enum Identifier {
   }
 
   /// A name in ASCII letters, digits and underscores, for test libraries that find tests by plain identifiers.
-  static func ascii(_ name: String, capitalized: Bool) -> String {
+  package static func ascii(_ name: String, capitalized: Bool) -> String {
     let words = name.split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
     guard capitalized else { return words.isEmpty ? "scenario" : words.joined(separator: "_") }
     let text = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
@@ -42,7 +42,7 @@ enum Identifier {
 
 extension String {
   /// The text as a string literal on one line.
-  var literal: String {
+  package var literal: String {
     var text = "\""
     for scalar in unicodeScalars {
       switch scalar {

@@ -1,12 +1,12 @@
-import Gherkin
+package import Gherkin
 
 /// The names of suites and classes in a target, each of which must be unique.
-struct TestNames {
+package struct TestNames {
   /// The target's folder.
   let folder: String
   private var used: Set<String> = []
 
-  init(folder: String) { self.folder = folder }
+  package init(folder: String) { self.folder = folder }
 
   /// A suite's name: with the path of its file if another feature has the same name.
   mutating func suite(of feature: Feature, at path: String) -> String {
@@ -30,7 +30,7 @@ struct TestNames {
 /// The Swift sources of a feature file's tests.
 ///
 /// Line N of a source is line N of the feature, so that a scenario can be run by its line.
-enum TestSource {
+package enum TestSource {
   /// - Parameters:
   ///   - document: the feature file.
   ///   - path: its absolute path.
@@ -38,7 +38,7 @@ enum TestSource {
   ///   - count: the number of sources. The scenarios are distributed to them in their order.
   ///   - names: the names of the target.
   /// - Returns: the sources; a comment for a source without scenarios.
-  static func make(
+  package static func make(
     of document: GherkinDocument, at path: String, for library: TestLibrary, files count: Int, _ names: inout TestNames
   ) -> [String] {
     let empty = "// There are no scenarios.\n"
@@ -137,7 +137,9 @@ private struct FeatureSuite {
     let name = isAmbiguous ? "\(scenario.name) (\(scenario.row.joined(separator: ", ")))" : scenario.name
     switch library {
     case .swiftTesting:
-      let identifier = Identifier.unique(Identifier.text(name), &tests[rule, default: []])
+      var identifier = Identifier.text(name)
+      if isReserved(identifier, in: rule) { identifier = "Scenario: \(identifier)" }
+      identifier = Identifier.unique(identifier, &tests[rule, default: []])
       // A static function costs the compiler a tenth less.
       return "@Test(.scenario(\(scenario.packed.literal))) static func `\(identifier)`() async throws "
         + "{ try await DioramaScenarios.run(Features()) }"
@@ -148,6 +150,12 @@ private struct FeatureSuite {
       return "@MainActor func \(identifier)() async throws { try await run(scenario: \(scenario.packed.literal), "
         + "of: \(feature.name.literal), in: \(path.literal), Features()) }"
     }
+  }
+
+  /// Whether a test of this name would hide what the generated code and macros refer to.
+  private func isReserved(_ identifier: String, in rule: Int) -> Bool {
+    ["DioramaScenarios", "Features", "Protocol", "Testing", "Type"].contains(identifier)
+      || "`\(identifier)`" == name || "`\(identifier)`" == ruleNames[rule]
   }
 
   private static func key(_ scenario: PackedScenario) -> String { "\(scenario.rule ?? "")\u{0}\(scenario.name)" }

@@ -1,0 +1,72 @@
+import Basics
+import FeatureTestSources
+import Testing
+
+@Suite("Feature files in a build")
+struct FeatureFileTests {
+  private func problems(_ text: String) -> [String] {
+    do {
+      _ = try FeatureFile.read(text, "/tests/a.feature")
+      return []
+    } catch { return (error as? FeatureFile.Problems)?.lines ?? ["\(error)"] }
+  }
+
+  @Test("report all errors of the syntax at their places")
+  func syntax() {
+    let text = "Feature: A\n  Scenario: b\n    Given c\n  oops\n      | a |\n      | a | b |\n"
+    let lines = problems(text)
+    #expect(lines.count == 2, "\(lines)")
+    #expect(lines.first?.hasPrefix("/tests/a.feature:4:3: error: ") == true, "\(lines)")
+    #expect(lines.last?.hasPrefix("/tests/a.feature:6:7: error: ") == true, "\(lines)")
+    #expect(problems("# language: xx\n").first?.hasPrefix("/tests/a.feature:1:1: error: ") == true)
+  }
+
+  @Test("report each wrong tag once, where it is")
+  func tags() {
+    let text = """
+      @smoke @mode:rply
+      Feature: A
+        @frozen:today
+        Rule: R
+          @seed:
+          Scenario: b
+          Scenario Outline: <c>
+            @ok @manual:1
+            Examples:
+              | c |
+              | 1 |
+              | 2 |
+      """
+    #expect(
+      problems(text).map { $0.prefix { $0 != "@" } } == [
+        "/tests/a.feature:1:8: error: ", "/tests/a.feature:3:3: error: ", "/tests/a.feature:5:5: error: ",
+        "/tests/a.feature:8:11: error: ",
+      ])
+    #expect(problems(text).first?.contains("'rply'") == true)
+  }
+
+  @Test("may have other tags")
+  func otherTags() {
+    #expect(problems("@smoke @JIRA-1:2 @retry:2\nFeature: A\n@manual @frozen:2018-10-08\nScenario: b").isEmpty)
+  }
+
+  @Test("are tests of the library that the settings name")
+  func settings() throws {
+    #expect(try TestLibrary(settings: #"{"tests": "xctest"}"#) == .xctest)
+    #expect(try TestLibrary(settings: #"{"tests": "swift-testing"}"#) == .swiftTesting)
+  }
+
+  @Test(
+    "have settings without mistakes",
+    arguments: [
+      ("", "not JSON"), ("[]", "expected an object such as {\"tests\": \"xctest\"}"),
+      ("{}", "'tests' is missing; it is 'swift-testing' or 'xctest'"),
+      (#"{"tests": "XCTest"}"#, "'tests' must be 'swift-testing' or 'xctest'"),
+      (#"{"tests": 1}"#, "'tests' must be 'swift-testing' or 'xctest'"),
+      (#"{"test": "xctest"}"#, "'test' is not a setting; the only one is 'tests'"),
+    ])
+  func wrongSettings(text: String, message: String) {
+    let error = #expect(throws: CodedError.self) { try TestLibrary(settings: text) }
+    #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
+  }
+}
