@@ -134,3 +134,52 @@ extension Pickle {
       astNodeIds: [])
   }
 }
+
+extension GherkinDocument {
+  /// The document of a scenario that is not written in a feature file.
+  ///
+  /// - Parameters:
+  ///   - scenario: the scenario.
+  ///   - feature: the name of the feature around it.
+  ///   - uri: the path of its file.
+  ///   - ids: the generator of the ids.
+  package init(_ scenario: PackedScenario, of feature: String, uri: String, ids: inout IDGenerator) {
+    let steps = scenario.steps.map { step in
+      let location = Location(line: step.line, column: step.column)
+      return Step(
+        location: location, keyword: step.keyword, keywordType: step.keywordType, text: step.text,
+        docString: step.docString.map {
+          DocString(location: location, mediaType: step.mediaType, content: $0, delimiter: "\"\"\"")
+        },
+        dataTable: step.table.map { rows in
+          DataTable(
+            location: location,
+            rows: rows.map { cells in
+              TableRow(
+                location: location, cells: cells.map { TableCell(location: location, value: $0) }, id: ids.next())
+            })
+        }, id: ids.next())
+    }
+    let location = Location(line: scenario.line, column: scenario.column)
+    let tags = scenario.tags.map { Tag(location: location, name: $0, id: ids.next()) }
+    let child = Scenario(
+      location: location, tags: tags, keyword: "Scenario", name: scenario.name, description: "", steps: steps,
+      examples: [], id: ids.next())
+    self.init(
+      uri: uri,
+      feature: Feature(
+        location: location, tags: [], language: scenario.language, keyword: "Feature", name: feature, description: "",
+        children: [.scenario(child)]), comments: [])
+  }
+}
+
+extension PackedScenario.Step {
+  fileprivate var keywordType: StepKeywordType {
+    switch type {
+    case .context: .context
+    case .action: .action
+    case .outcome: .outcome
+    case .unknown: ["And ", "But "].contains(keyword) ? .conjunction : .unknown
+    }
+  }
+}

@@ -327,7 +327,7 @@ struct HTMLPage {
     var opened = 0
     html.element("div", ["id": "features"]) { html in
       for (index, feature) in run.features.enumerated() {
-        let entries = entries.filter { $0.feature.uri == feature.uri }
+        let entries = entries.filter { $0.feature.uri == feature.uri && $0.feature.name == feature.name }
         html.element("section", ["class": "feature", "aria-labelledby": "f\(index + 1)"]) { html in
           html.element("h2", ["id": "f\(index + 1)"]) { html in
             html.element("span", ["class": "keyword"], text: feature.feature?.keyword ?? "Feature")

@@ -199,12 +199,14 @@ extension Message.SourceReference {
 private struct RunReader {
   /// What a node of the syntax tree tells about a pickle.
   private struct Node {
+    var feature: Feature
     var rule: Rule?
     var scenario: Scenario?
   }
 
   /// A test case with the attempts so far.
   private struct Case {
+    var feature: Feature?
     var result: ScenarioRun.ScenarioResult
     var steps: [Message.TestStep]
     var template: [ScenarioRun.StepResult]
@@ -283,12 +285,14 @@ private struct RunReader {
 
   /// The features with the scenarios that ran.
   func features() -> [ScenarioRun.FeatureResult] {
-    var features: [String: ScenarioRun.FeatureResult] = [:]
-    for result in cases.map(\.result) where !result.attempts.isEmpty {
-      let uri = result.pickle.uri
-      features[uri, default: .init(uri: uri, feature: documents[uri])].scenarios.append(result)
+    // A Swift file has a feature for each class.
+    var features: [[String]: ScenarioRun.FeatureResult] = [:]
+    for testCase in cases where !testCase.result.attempts.isEmpty {
+      let uri = testCase.result.pickle.uri
+      let feature = ScenarioRun.FeatureResult(uri: uri, feature: testCase.feature ?? documents[uri])
+      features[[uri, feature.name], default: feature].scenarios.append(testCase.result)
     }
-    return features.values.sorted { $0.uri < $1.uri }.map { feature in
+    return features.values.sorted { ($0.uri, $0.name) < ($1.uri, $1.name) }.map { feature in
       var feature = feature
       // Stable, so that repeated runs of a scenario keep their order.
       feature.scenarios = feature.scenarios.enumerated()
@@ -308,20 +312,20 @@ private struct RunReader {
     for child in feature.children {
       switch child {
       case .background(let background): add(background.steps)
-      case .scenario(let scenario): add(scenario, nil)
+      case .scenario(let scenario): add(scenario, nil, feature)
       case .rule(let rule):
         for child in rule.children {
           switch child {
           case .background(let background): add(background.steps)
-          case .scenario(let scenario): add(scenario, rule)
+          case .scenario(let scenario): add(scenario, rule, feature)
           }
         }
       }
     }
   }
 
-  private mutating func add(_ scenario: Scenario, _ rule: Rule?) {
-    scenarioNodes[scenario.id] = Node(rule: rule, scenario: scenario)
+  private mutating func add(_ scenario: Scenario, _ rule: Rule?, _ feature: Feature) {
+    scenarioNodes[scenario.id] = Node(feature: feature, rule: rule, scenario: scenario)
     add(scenario.steps)
   }
 
@@ -364,8 +368,8 @@ private struct RunReader {
     caseIndices[testCase.id] = cases.count
     cases.append(
       Case(
-        result: .init(pickle: pickle, rule: node?.rule, scenario: node?.scenario), steps: testCase.testSteps,
-        template: template))
+        feature: node?.feature, result: .init(pickle: pickle, rule: node?.rule, scenario: node?.scenario),
+        steps: testCase.testSteps, template: template))
   }
 
   private mutating func read(_ started: Message.TestCaseStarted) {

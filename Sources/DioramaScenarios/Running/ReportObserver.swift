@@ -8,7 +8,8 @@ import Testing
 /// Tells Cucumber messages what happens in the scenarios of the test process.
 ///
 /// A feature file is parsed when its first scenario starts, so that the messages have its text and syntax tree. If it
-/// cannot be read, they have only what the scenarios themselves tell.
+/// cannot be read, they have only what the scenarios themselves tell. A scenario written in Swift is a feature of its own,
+/// with the name of its class.
 final class ReportObserver: ScenarioObserver {
   private let translation: Guarded<MessageTranslation>
   private let write: @Sendable (Message) -> Void
@@ -230,7 +231,12 @@ private struct MessageTranslation {
     }) {
       return known
     }
-    let pickle = Pickle(scenario, uri: uri, ids: &ids)
+    var pickle = Pickle(scenario, uri: uri, ids: &ids)
+    if path.hasSuffix(".swift") {
+      let document = GherkinDocument(scenario, of: plan.source.name, uri: uri, ids: &ids)
+      messages.append(.gherkinDocument(document))
+      pickle = PickleCompiler.pickles(of: document, ids: &ids).first ?? pickle
+    }
     pickles[path, default: []].append(pickle)
     messages.append(.pickle(pickle))
     return pickle

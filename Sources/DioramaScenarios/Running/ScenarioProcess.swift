@@ -34,9 +34,8 @@ final class ScenarioProcess: Sendable {
     }
   }
 
-  func tell(_ event: ScenarioEvent) {
-    let now = Date()
-    for observer in observers { observer.receive(event, at: now) }
+  func tell(_ event: ScenarioEvent, at time: Date = Date()) {
+    for observer in observers { observer.receive(event, at: time) }
   }
 
   /// Notes that a scenario has failed, its last attempt included.

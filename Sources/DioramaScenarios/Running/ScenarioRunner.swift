@@ -190,13 +190,7 @@ private final class ScenarioAttempt {
     items += catalog.hooks(.afterScenario, for: scenario.tags).map(Item.hook)
     items += environment.map { [.ending($0)] } ?? []
     let process = runner.process
-    let plan = ScenarioPlan(
-      id: id, scenario: scenario, source: runner.source, items: items.map(\.planned),
-      parameterTypes: catalog.parameterTypes.parameterTypes.compactMap { type in
-        catalog.parameterTypePlaces[type.name].map { (type, $0) }
-      },
-      undefinedParameterTypes: catalog.undefinedParameterTypes.map { .init(expression: $0.expression, name: $0.name) },
-      definitions: catalog.validDefinitions.map { $0.matched([]) }, hooks: catalog.hooks.map(ScenarioPlan.Item.init))
+    let plan = ScenarioPlan(id, scenario, of: runner.source, items: items.map(\.planned), catalog)
     self.plan = plan
     context = ScenarioContext(
       scenario, of: runner.source, attempt: attempt, progress: runner.progress, catalog: catalog
@@ -411,11 +405,35 @@ extension ScenarioAttempt.Item {
     case .ending(let environment):
       .hook(moment: .afterScenario, name: "ends the environment", tags: nil, place: environment.place)
     case .hook(let hook): .init(hook)
-    case .step(let step, .success(.one(let match))): .step(step, definitions: [match.planned(in: step.text)])
-    case .step(let step, .success(.several(let matches))):
-      .step(step, definitions: matches.map { $0.planned(in: step.text) })
-    case .step(let step, _): .step(step, definitions: [])
+    case .step(let step, let match): .init(step, try? match.get())
     }
+  }
+}
+
+extension ScenarioPlan {
+  init(
+    _ id: ID, _ scenario: PackedScenario, of source: FeatureSource, items: [Item], _ catalog: StepCatalog
+  ) {
+    self.init(
+      id: id, scenario: scenario, source: source, items: items,
+      parameterTypes: catalog.parameterTypes.parameterTypes.compactMap { type in
+        catalog.parameterTypePlaces[type.name].map { (type, $0) }
+      },
+      undefinedParameterTypes: catalog.undefinedParameterTypes.map { .init(expression: $0.expression, name: $0.name) },
+      definitions: catalog.validDefinitions.map { $0.matched([]) }, hooks: catalog.hooks.map(Item.init))
+  }
+}
+
+extension ScenarioPlan.Item {
+  /// A step with what it matches; nil if it cannot be matched.
+  init(_ step: PackedScenario.Step, _ match: StepCatalog.Match?) {
+    let matches: [StepMatch] =
+      switch match {
+      case .one(let match): [match]
+      case .several(let matches): matches
+      case .none?, nil: []
+      }
+    self = .step(step, definitions: matches.map { $0.planned(in: step.text) })
   }
 }
 

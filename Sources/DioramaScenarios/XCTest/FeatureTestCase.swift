@@ -40,9 +40,11 @@ open class FeatureTestCase: XCTestCase {
     defer { self.progress.withLock { $0 = nil } }
     // `Module.Class`, also of a private class.
     let module = String(reflecting: Self.self).split(separator: ".").first.map(String.init) ?? ""
+    let source = FeatureSource(
+      name: feature, path: path, module: module, filter: "\(module).\(Self.self)/\(methodName)")
     let runner = ScenarioRunner(
-      scenario: scenario, source: FeatureSource(name: feature, path: path, module: module), progress: progress,
-      process: .shared, fail: { message, place in self.fail(message, place) }, makeDefinitions: makeDefinitions)
+      scenario: scenario, source: source, progress: progress, process: .shared,
+      fail: { message, place in self.fail(message, place) }, makeDefinitions: makeDefinitions)
     return try await ScenarioProgress.$current.withValue(progress) { try await runner.run() }
   }
 

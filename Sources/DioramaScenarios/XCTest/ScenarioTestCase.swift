@@ -39,7 +39,9 @@ open class ScenarioTestCase: XCTestCase {
   private var skipReason: String?
   /// The steps of ``Background()``, while an asynchronous test collects them.
   private var collected: [InlineStep]?
-  private let failures = Guarded(StepFailures())
+  private let running = Guarded<RunningStep?>(nil)
+  /// What is told of the scenarios.
+  var process: ScenarioProcess { .shared }
 
   /// How long a test method that is not `async` waits for a step. A step that takes longer fails.
   public var stepTimeLimit: Duration = .seconds(60)
@@ -203,7 +205,9 @@ open class ScenarioTestCase: XCTestCase {
   }
 
   private func start(at step: InlineStep) {
-    let scenario = InlineScenario(name: name, at: step, steps: makeSteps())
+    let scenario = InlineScenario(
+      .init(feature: "\(Self.self)", method: methodName, values: values), at: filled(step), steps: makeSteps(),
+      process: process)
     self.scenario = scenario
     guard !isOutlinePass else { return }
     // XCTest runs the block within the test case, and no other code of the test case at the same time.
@@ -234,19 +238,17 @@ open class ScenarioTestCase: XCTestCase {
   }
 
   private func run(_ step: InlineStep, in scenario: InlineScenario) async {
-    failures.withLock { $0 = StepFailures(step: step, isRunning: true) }
-    defer { failures.withLock { $0.isRunning = false } }
-    await scenario.run(step) {
-      failures.withLock { $0.count } > 0
-    } fail: {
-      fail($0, step.file, step.line)
-    }
+    running.withLock { $0 = RunningStep(step: step, progress: scenario.progress) }
+    defer { running.withLock { $0 = nil } }
+    await scenario.run(step) { fail($0, step.file, step.line) }
     // A skipped row of an outline leaves the others.
     if !isOutlinePass { skipReason = scenario.skipReason }
   }
 
   private func end(_ scenario: InlineScenario) async {
     let step = scenario.firstStep
+    running.withLock { $0 = RunningStep(step: nil, progress: scenario.progress) }
+    defer { running.withLock { $0 = nil } }
     await scenario.end { fail($0, step.file, step.line) }
   }
 
@@ -270,8 +272,9 @@ open class ScenarioTestCase: XCTestCase {
     }
     guard XCTWaiter().wait(for: [done], timeout: stepTimeLimit / .seconds(1)) != .completed else { return }
     task.cancel()
-    scenario?.isBlocked = true
-    fail("\(what) did not finish within \(stepTimeLimit); set stepTimeLimit to wait longer", file, line)
+    let message = "\(what) did not finish within \(stepTimeLimit); set stepTimeLimit to wait longer"
+    scenario?.giveUp(message)
+    fail(message, file, line)
   }
 
   /// Whether a function that waits is called from a task, where it would wait for itself.
@@ -284,10 +287,10 @@ open class ScenarioTestCase: XCTestCase {
 
   // MARK: Failures
 
-  private struct StepFailures {
+  private struct RunningStep {
+    /// nil in hooks after the scenario.
     var step: InlineStep?
-    var isRunning = false
-    var count = 0
+    var progress: ScenarioProgress
   }
 
   private func fail(_ message: String, _ file: StaticString, _ line: UInt) {
@@ -301,7 +304,6 @@ open class ScenarioTestCase: XCTestCase {
 
   #if canImport(Darwin)
     private func record(_ message: String, _ file: String, _ line: UInt) {
-      failures.withLock { $0.count += 1 }
       super.record(
         XCTIssue(
           type: .assertionFailure, compactDescription: message,
@@ -312,7 +314,7 @@ open class ScenarioTestCase: XCTestCase {
 
     /// Notes a failure of the running step, and reports it at the step's line; called by XCTest.
     open override func record(_ issue: XCTIssue) {
-      guard let step = noted() else { return super.record(issue) }
+      guard let step = noted(issue.compactDescription) else { return super.record(issue) }
       let place = issue.sourceCodeContext.location.map {
         " at \($0.fileURL.lastPathComponent):\($0.lineNumber)"
       }
@@ -324,11 +326,12 @@ open class ScenarioTestCase: XCTestCase {
     }
   #else
     private func record(_ message: String, _ file: String, _ line: UInt) {
-      failures.withLock { state in
-        state.count += 1
-        // The failure is at the step's line already.
-        state.isRunning = false
+      // The failure is at the step's line already, and the scenario knows it.
+      let step = running.withLock { running in
+        defer { running = nil }
+        return running
       }
+      defer { running.withLock { $0 = step } }
       recordFailure(withDescription: message, inFile: file, atLine: Int(line), expected: true)
     }
 
@@ -336,7 +339,7 @@ open class ScenarioTestCase: XCTestCase {
     open override func recordFailure(
       withDescription description: String, inFile filePath: String, atLine lineNumber: Int, expected: Bool
     ) {
-      guard let step = noted() else {
+      guard let step = noted(description) else {
         return super.recordFailure(
           withDescription: description, inFile: filePath, atLine: lineNumber, expected: expected)
       }
@@ -350,11 +353,16 @@ open class ScenarioTestCase: XCTestCase {
   /// Notes a failure.
   ///
   /// - Returns: the step that is running.
-  private func noted() -> InlineStep? {
-    failures.withLock { state in
-      guard state.isRunning else { return nil }
-      state.count += 1
-      return state.step
-    }
+  private func noted(_ failure: String) -> InlineStep? {
+    let running = running.withLock { $0 }
+    running?.progress.note(failure)
+    return running?.step
+  }
+}
+
+extension XCTestCase {
+  /// The test method's name: XCTest's name is `Class.method`, or `-[Class method]`.
+  var methodName: String {
+    name.split { ". []".contains($0) }.last.map(String.init) ?? name
   }
 }
