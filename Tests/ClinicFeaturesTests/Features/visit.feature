@@ -1,6 +1,6 @@
 @manual @frozen:2018-10-08T09:00Z
 Feature: Visit
-  Nobody else shall read what a patient tells a doctor: a session ends after 15 minutes.
+  What a patient tells a doctor stays private: a session ends after 15 minutes.
 
   Background:
     Given a patient with the PIN "1234" is signed in
