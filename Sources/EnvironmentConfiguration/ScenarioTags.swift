@@ -86,7 +86,8 @@ package enum ScenarioTags {
     case ("frozen", nil): settings.clock = .init(kind: clock?.kind ?? "frozen", start: clock?.start)
     case (_, nil): return nil
     case ("manual", _):
-      throw CodedError(.broken, "\(tag): @manual has no value; add @frozen:2018-10-08T09:00Z for the clock's start")
+      throw CodedError(
+        .broken, "\(tag): @manual takes no value; to set the clock's start, add @frozen:2018-10-08T09:00Z")
     case (_, "") where forms.contains { $0.key == key }:
       throw CodedError(.broken, "\(tag): the value is missing; write it as in \(example(key))")
     case ("frozen", _): settings.clock = .init(kind: clock?.kind ?? "frozen", start: try start(value(), of: tag))
@@ -115,12 +116,12 @@ package enum ScenarioTags {
       // The value is not repeated.
       throw CodedError(
         .broken,
-        "@\(key): feature files are shared and must not hold secrets; give credentials to the configuration of Features, "
-          + "or to diorama.json with \"from\": \"env:VAR\"")
+        "@\(key): feature files are shared and must not hold secrets; set credentials in the configuration of Features, "
+          + "or in diorama.json with \"from\": \"env:VAR\"")
     default:
       guard let likely = EditDistance.likely(key, among: forms.map(\.key)) else { return nil }
       throw CodedError(
-        .broken, "\(tag): '\(key)' is not valid; did you mean \(example(likely))? A tag of your own needs another name")
+        .broken, "\(tag): '\(key)' is not valid; did you mean \(example(likely))? If it is your own tag, rename it")
     }
     return settings
   }

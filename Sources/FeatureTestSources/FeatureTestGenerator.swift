@@ -91,7 +91,7 @@ package enum TestLibrary: String, CaseIterable {
     }
     let names = Self.allCases.map { "'\($0.rawValue)'" }.joined(separator: " or ")
     guard let value = members.last(where: { $0.key == "tests" })?.value else {
-      throw CodedError(.broken, "'tests' is missing; it is \(names)")
+      throw CodedError(.broken, "'tests' is missing; set it to \(names)")
     }
     guard case .string(let name) = value, let library = Self(rawValue: name) else {
       throw CodedError(.broken, "'tests' must be \(names)")

@@ -167,7 +167,7 @@ enum Finding {
     case .undefined(let step):
       step.snippets.isEmpty ? "Add a step definition for it." : "Add this step definition:"
     case .ambiguous: "Keep one of these definitions, or make their expressions more specific:"
-    case .pending(let step): step.error ?? "Write the code of its step definition."
+    case .pending(let step): step.error ?? "Implement its step definition."
     case .error, .environment: nil
     case .unfinished: "Look for a crash or a timeout in the output of the test run."
     }

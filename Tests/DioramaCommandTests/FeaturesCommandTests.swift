@@ -98,7 +98,7 @@ struct FeaturesCommandTests {
     #expect(outcome.text.hasPrefix("broken.feature:4:5: error: expected: "))
     try Data([0x46, 0xFF]).write(to: URL(fileURLWithPath: folder.file("broken.feature")))
     #expect(
-      try await run("check").text == "broken.feature:1:1: error: the file is not UTF-8; save it in this encoding\n")
+      try await run("check").text == "broken.feature:1:1: error: the file is not UTF-8; save it as UTF-8\n")
   }
 
   @Test("check takes step definitions from other folders")
@@ -108,7 +108,7 @@ struct FeaturesCommandTests {
     try folder.write("", to: "Steps.swift")
     let missing = try await run("check")
     #expect(missing.status == 1)
-    #expect(missing.words.contains("name theirs with --steps"))
+    #expect(missing.words.contains("name their folder with --steps"))
     #expect(try await run("check", "--steps", steps.path).status == 0)
   }
 

@@ -122,7 +122,7 @@ struct SwiftStepsTests {
     #expect(library.matches("a red car") == [0])
     #expect(library.matches("a green car").isEmpty)
     #expect(library.matches("a bike in the yard") == [1])
-    #expect(library.notes.map(\.message) == ["the parameter type {place} was not found; anything matches"])
+    #expect(library.notes.map(\.message) == ["the parameter type {place} was not found; it matches anything"])
     #expect(library.definitions[0].parameters == ["color", "vehicle"])
   }
 

@@ -97,7 +97,7 @@ struct CommonPageStepsTests {
     #expect(
       failures == [
         """
-        5: HomePage was not presented within 0.05 seconds; LoginPage is presented instead; this is seen instead:
+        5: HomePage was not presented within 0.05 seconds; LoginPage is presented instead; the screen shows:
             Log in, please (in the step defined at CommonPageStepsTests.swift:\(Features.line))
         """
       ])
@@ -106,7 +106,7 @@ struct CommonPageStepsTests {
   @Test("fail without a screen that can be read")
   func noScreen() async throws {
     let expected =
-      "no screen to look for HomePage on; create a page object in an earlier step, or call ScenarioScreens.show(_:)"
+      "no screen to check for HomePage; create a page object in an earlier step, or call ScenarioScreens.show(_:)"
     let without = try await failures(of: "Then it is the home page")
     #expect(without.count == 1)
     #expect(without.first?.hasPrefix("3: \(expected)") == true)
@@ -132,7 +132,7 @@ struct CommonPageStepsTests {
     #expect(failures.count == 1)
     #expect(
       failures.first?.hasPrefix(
-        "5: HomePage and HomeScreen have the same name in steps; give one of them another static var name") == true)
+        "5: HomePage and HomeScreen have the same name in steps; give one of them a different static var name") == true)
   }
 
   @Test("follow steps that look up the scenario's latest screen of their kind")

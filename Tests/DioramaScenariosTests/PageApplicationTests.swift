@@ -63,7 +63,7 @@ struct PageApplicationTests {
     app.launchArguments = ["-c", "echo no backend >&2; exit 3"]
     try await app.launch()
     let error = try await #require(throws: ScreenError.self) { _ = try await SignedIn(ApplicationScreen(app)) }
-    #expect(error.description.hasPrefix("SignedIn was not presented before the screen ended; nothing is seen"))
+    #expect(error.description.hasPrefix("SignedIn was not presented before the screen ended; the screen is empty"))
     #expect(error.description.contains("sh: it exited with status 3"))
     #expect(error.description.hasSuffix("no backend"))
   }

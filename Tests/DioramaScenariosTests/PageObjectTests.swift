@@ -109,7 +109,7 @@ struct PageObjectTests {
     #expect(
       error.description
         == """
-        HomePage was not presented within 0.02 seconds; Login is presented instead; this is seen instead:
+        HomePage was not presented within 0.02 seconds; Login is presented instead; the screen shows:
             Log in, please
 
             Forgot it?
@@ -117,7 +117,7 @@ struct PageObjectTests {
     let alone = try await #require(throws: ScreenError.self) {
       _ = try await HomePage(FakeScreen(), timeout: .milliseconds(20))
     }
-    #expect(alone.description.hasSuffix("; nothing is seen on the screen"))
+    #expect(alone.description.hasSuffix("; the screen is empty"))
   }
 
   @Test(
@@ -168,7 +168,7 @@ struct EventuallyTests {
     }
     #expect(error.kind == .timedOut)
     #expect(
-      error.description == "waited for an order; it did not come within 0.03 seconds; the last check failed: no table")
+      error.description == "timed out after 0.03 seconds waiting for an order; the last check failed: no table")
   }
 
   @Test("ends when the task is cancelled")

@@ -124,7 +124,7 @@ private struct Visit: Decodable, Equatable {
     "names the step's line and the definition when values do not fit",
     arguments: [
       ("Given 1 2", "the closure takes 1 of 2 values"),
-      ("Given one 1", "the closure takes more than the step has: 1 value"),
+      ("Given one 1", "the closure takes more than the step provides: 1 value"),
       ("Given a word x", "'x' is not a valid Int"),
       ("Given none\n| a |", "the step has a table, which the closure does not take"),
       ("Given none\n\"\"\"\na\n\"\"\"", "the step has a doc string, which the closure does not take"),

@@ -112,7 +112,9 @@ struct TerminalScreenTests {
       try await terminal.wait(forText: "welcome", timeout: .milliseconds(50))
     }
     #expect(late.kind == .timedOut)
-    #expect(late.description.hasSuffix("within 0.05 seconds; this is seen instead:\n    choose a PIN:"))
+    #expect(
+      late.description
+        == "timed out after 0.05 seconds waiting for the text 'welcome'; the screen shows:\n    choose a PIN:")
     try await terminal.press(.enter)
     let ended = try await #require(throws: ScreenError.self) { try await terminal.wait(forText: "welcome") }
     #expect(ended.kind == .ended)

@@ -147,7 +147,7 @@ struct WebAppFeatureTests {
     #expect(page.contains("    Free slots\n"))
     #expect(page.contains("(in the step defined at WebAppFeatureTests.swift:"))
     let link = try #require(failures.last)
-    #expect(link.hasPrefix("9: waited for the link 'Book 09:31'; it did not come within 2.0 seconds; "))
+    #expect(link.hasPrefix("9: timed out after 2.0 seconds waiting for the link 'Book 09:31'; "))
     #expect(link.contains("the nearest of 2 with the role link: 'Book 09:30'"))
   }
 

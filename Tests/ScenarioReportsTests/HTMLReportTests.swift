@@ -34,7 +34,9 @@ struct HTMLReportTests {
     arguments: [
       ([], "All 2 scenarios passed – Clinic"),
       ([SampleRun.Result(status: .failed, message: "m")], "1 of 2 scenarios failed – Clinic"),
-      ([.init(status: .skipped), .init(status: .skipped)], "Passed: 1 of 2 scenarios, the others skipped – Clinic"),
+      (
+        [.init(status: .skipped), .init(status: .skipped)], "Passed: 1 of 2 scenarios; the others were skipped – Clinic"
+      ),
     ])
   func title(results: [SampleRun.Result], title: String) throws {
     #expect(html(try SampleRun(feature, attempts: [[results]]), title: "Clinic").contains("<title>\(title)</title>"))

@@ -142,7 +142,7 @@ struct MessageSchemaTests {
     let messages = errors.messages.map(Message.parseError)
     try #require(!messages.isEmpty)
     try check(messages)
-    #expect(HTMLReport.html(messages).contains("Not a valid feature file"))
+    #expect(HTMLReport.html(messages).contains("Invalid feature file"))
   }
 
   @Test(

@@ -46,7 +46,7 @@ struct FeatureFiles {
     }
   }
 
-  static let encodingProblem = "the file is not UTF-8; save it in this encoding"
+  static let encodingProblem = "the file is not UTF-8; save it as UTF-8"
 
   /// The text of a file; nil if it is not UTF-8.
   static func text(_ path: String) throws(CodedError) -> String? {
@@ -107,7 +107,7 @@ struct FeatureFiles {
       case let kind?: throw CodedError(.inputOutput, "cannot read \(path): it is \(kind); name a file or a folder")
       case nil:
         guard FileManager.default.fileExists(atPath: path) else {
-          throw CodedError(.noCassette, "there is no file or folder '\(path)'; check the name")
+          throw CodedError(.noCassette, "no file or folder '\(path)'; check the name")
         }
         found.append(path)
       }

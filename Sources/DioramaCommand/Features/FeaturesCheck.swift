@@ -18,7 +18,7 @@ enum FeaturesCheck {
       try Output.write(lines: report.lines)
       terminal.line(report.summary)
       if library.definitions.isEmpty, !report.undefined.isEmpty {
-        terminal.line("there are no step definitions in these folders; name theirs with --steps")
+        terminal.line("no step definitions in these folders; name their folder with --steps")
       }
     }
     return report.problems.isEmpty ? 0 : features.problems.isEmpty ? 1 : CodedError.Kind.broken.rawValue
@@ -80,7 +80,8 @@ enum FeaturesCheck {
         if matches.count > 1 {
           return Problem(
             kind: .ambiguous, place: place,
-            message: "the step '\(text)' matches \(matches.count) step definitions; make their expressions different",
+            message:
+              "the step '\(text)' matches \(matches.count) step definitions; make their expressions more specific",
             definitions: matches.map { Reference(library.definitions[$0]) })
         }
         let code = snippet()
@@ -176,11 +177,10 @@ enum FeaturesCheck {
     "features check", "find mistakes in feature files and step definitions",
     usage: ["features check [option …] [PATH …]"],
     about: """
-      Prints syntax errors, steps without a definition and with several, definitions
-      that no step uses, and expressions that are not valid, each with its place, and
-      code for the missing definitions. Definitions are found in Swift files without
-      compiling them. Unused definitions are looked for only if every PATH is a
-      folder.
+      Prints syntax errors, undefined and ambiguous steps, unused definitions, and
+      invalid expressions, each with its location, and code for the missing
+      definitions. Definitions are read from Swift files without compiling them.
+      Unused definitions are reported only if every PATH is a folder.
       """,
     options: [
       FeaturesCommand.stepsOption,
@@ -188,8 +188,8 @@ enum FeaturesCheck {
       .init("--json", nil, "print JSON"),
     ],
     notes: """
-      Exit status: 0 no problems; 1 features and step definitions do not fit; 65 a
-      feature file is not valid; 66 no feature files.
+      Exit status: 0 no problems; 1 features and step definitions do not match;
+      65 a feature file is not valid; 66 no feature files.
       """, operands: .files, run: run)
 }
 

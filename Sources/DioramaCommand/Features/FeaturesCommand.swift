@@ -7,7 +7,7 @@ enum FeaturesCommand {
     usage: ["features check|list|format|steps|report [option …] [PATH …]"],
     about: """
       PATH is a feature file, or a folder that is searched for *.feature and
-      *.feature.md; the default is the current folder. Hidden folders are left out.
+      *.feature.md; the default is the current folder. Hidden folders are skipped.
       """,
     subcommands: [
       FeaturesCheck.command, FeaturesList.command, FeaturesFormat.command, FeaturesSteps.command,
@@ -15,6 +15,6 @@ enum FeaturesCommand {
     ])
 
   static let stepsOption = Options.Option(
-    "--steps", "PATH", "where step definitions are: a Swift file or a folder; repeatable (default: the folders of PATH)"
+    "--steps", "PATH", "a Swift file or a folder with step definitions; repeatable (default: the folders of PATH)"
   )
 }

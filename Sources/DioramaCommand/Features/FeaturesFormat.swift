@@ -51,9 +51,10 @@ enum FeaturesFormat {
     "features format", "format feature files", usage: ["features format [--check] [PATH …]"],
     about: """
       Indents by two spaces, aligns tables, and puts an empty line before each
-      scenario. Comments, descriptions and doc strings stay. Prints the files that
-      have changed; files with syntax errors do not change.
+      scenario. Keeps comments, descriptions and doc strings. Prints the names of the
+      files that it changes; it does not change files with syntax errors.
       """,
     options: [.init("--check", nil, "change nothing; exit with 1 if a file is not formatted")],
-    notes: "Exit status: 0 formatted; 1 with --check, to format; 65 a file is not valid.", operands: .files, run: run)
+    notes: "Exit status: 0 formatted; 1 with --check, a file is not formatted; 65 a file is not valid.",
+    operands: .files, run: run)
 }

@@ -33,8 +33,8 @@ enum FeaturesList {
     "features list", "list features, rules, scenarios and rows of examples",
     usage: ["features list [--tags EXPRESSION] [--json] [PATH …]"],
     about: """
-      Prints each scenario and row of examples with its place, its tags, those of
-      its feature and rule included, and the filter for swift test that runs it.
+      Prints each scenario and row of examples with its location, its tags (including
+      those of its feature and rule), and the filter for swift test that runs it.
       """,
     options: [
       .init("--tags", "EXPRESSION", "only scenarios with these tags, such as '@smoke and not @slow'"),

@@ -27,7 +27,7 @@ enum FeaturesSteps {
       let rows = index.definitions.map { [$0.place.description, $0.keyword, String($0.uses), $0.expression] }
       try Output.write(
         Table(header: ["place", "function", "uses", "expression"], rows: rows, rightAligned: [2]),
-        orIfEmpty: "no step definitions; name the folder of Swift files with --steps")
+        orIfEmpty: "no step definitions; name a folder of Swift files with --steps")
     }
     return features.problems.isEmpty && library.failures.isEmpty ? 0 : CodedError.Kind.broken.rawValue
   }
@@ -122,13 +122,13 @@ enum FeaturesSteps {
     "features steps", "list step definitions, for editors",
     usage: ["features steps [--json] [--index FILE] [option …] [PATH …]"],
     about: """
-      Prints the step definitions in Swift files, with how many steps use each. As
-      JSON, each has its expression, the same as a regular expression, its place,
-      its parameters' types and the documentation above it.
+      Prints the step definitions in Swift files, and how many steps use each. JSON
+      contains the location, the expression, the equivalent regular expression, the
+      types of the parameters, and the documentation comment.
       """,
     options: [
       FeaturesCommand.stepsOption,
-      .init("--index", "FILE", "also write features, steps and definitions, and what matches what, as JSON"),
+      .init("--index", "FILE", "also write features, steps, definitions and matches to FILE as JSON"),
       .init("--json", nil, "print JSON"),
     ], operands: .files, run: run)
 }

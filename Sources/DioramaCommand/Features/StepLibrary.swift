@@ -44,7 +44,7 @@ struct StepLibrary {
         define(parameter.name, [Self.pattern(of: cases)], at: parameter.place)
       } else {
         notes.append(
-          .init(place: parameter.place, message: "the enum \(name) was not found; {\(parameter.name)} is \\w+"))
+          .init(place: parameter.place, message: "the enum \(name) was not found; {\(parameter.name)} matches \\w+"))
         define(parameter.name, [#"\w+"#], at: parameter.place)
       }
       typeNames[parameter.name] = name
@@ -52,7 +52,7 @@ struct StepLibrary {
       notes.append(
         .init(
           place: parameter.place,
-          message: "the regular expression of {\(parameter.name)} is not a literal; anything matches"))
+          message: "the regular expression of {\(parameter.name)} is not a literal; it matches anything"))
       define(parameter.name, [".+"], at: parameter.place)
     }
   }
@@ -119,7 +119,7 @@ struct StepLibrary {
         } else {
           notes.append(
             .init(
-              place: definition.place, message: "the parameter type {\(name)} was not found; anything matches"))
+              place: definition.place, message: "the parameter type {\(name)} was not found; it matches anything"))
           define(name, [".+"], at: nil)
         }
         guard registry[name] != nil else { throw error }

@@ -160,7 +160,7 @@ struct SwiftSteps {
     } else {
       if word != "perform", word != "step", hasClosure(start, after: index) {
         notes.append(
-          Note(place: place(start), message: "the expression is not a literal; this definition is not considered"))
+          Note(place: place(start), message: "the expression is not a literal; this definition is ignored"))
       }
       return
     }
@@ -169,7 +169,7 @@ struct SwiftSteps {
     if isDefinition {
       if !isRegex, source.contains(SwiftTokens.interpolation) {
         notes.append(
-          Note(place: place(start), message: "the expression has an interpolation; this definition is not considered"))
+          Note(place: place(start), message: "the expression has an interpolation; this definition is ignored"))
         return
       }
       let kind: Kind = isExact ? .exact : isRegex ? .regex : word == "step" ? .pattern : .expression

@@ -105,7 +105,7 @@ public final class EnvironmentSteps: StepDefinitions {
   private func launch(_ name: String?, _ arguments: [String]) async throws {
     guard let executable = name ?? executable else {
       throw ScenarioError(
-        "which app? Write 'the app \"NAME\" is launched', or name it once: EnvironmentSteps(app: \"NAME\")")
+        "the app is not known; write 'the app \"NAME\" is launched', or use EnvironmentSteps(app: \"NAME\")")
     }
     let environment = try environment
     // Launched again, it is the same app.
@@ -258,7 +258,7 @@ public final class EnvironmentSteps: StepDefinitions {
     get throws {
       guard let environment = try? TestEnvironment.current else {
         throw ScenarioError(
-          "the scenario has no environment; give it a tag such as @mode:mock, or Features a 'configuration'")
+          "the scenario has no environment; add a tag such as @mode:mock, or a 'configuration' to Features")
       }
       return environment
     }

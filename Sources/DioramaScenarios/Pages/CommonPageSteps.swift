@@ -72,13 +72,13 @@ public struct CommonPageSteps: StepDefinitions {
     let page = pages[0]
     guard pages.count == 1 else {
       let names = pages.map { "\($0)" }.joined(separator: " and ")
-      throw ScreenError(.usage, "\(names) have the same name in steps; give one of them another static var name")
+      throw ScreenError(.usage, "\(names) have the same name in steps; give one of them a different static var name")
     }
     let screens = screen.map { [$0] } ?? ScenarioScreens.current?.sources.compactMap { $0 as? any Screen } ?? []
     guard !screens.isEmpty else {
       throw ScreenError(
         .usage,
-        "no screen to look for \(page.name) on; create a page object in an earlier step, or call ScenarioScreens.show(_:)"
+        "no screen to check for \(page.name); create a page object in an earlier step, or call ScenarioScreens.show(_:)"
       )
     }
     try await Self.check(page, on: screens, timeout)

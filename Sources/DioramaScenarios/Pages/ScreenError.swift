@@ -43,9 +43,9 @@ public struct ScreenError: Error, Sendable, Equatable, CustomStringConvertible {
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .map { $0.trimmingSuffix { $0.isWhitespace } }
       .drop { $0.isEmpty }.reversed().drop { $0.isEmpty }.reversed()
-    guard !lines.isEmpty else { return "; nothing is seen on the screen" }
+    guard !lines.isEmpty else { return "; the screen is empty" }
     let cut = lines.count > limit ? "\n    … \(lines.count - limit) more lines" : ""
-    return "; this is seen instead:\n" + lines.prefix(limit).map { "    \($0)" }.joined(separator: "\n") + cut
+    return "; the screen shows:\n" + lines.prefix(limit).map { "    \($0)" }.joined(separator: "\n") + cut
   }
 }
 

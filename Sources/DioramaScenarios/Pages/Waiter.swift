@@ -76,8 +76,8 @@ public func eventually<Value>(
     }
     if mayHaveChanged { continue }
     let isOver = ContinuousClock.now >= deadline
-    let limit = isOver ? "within \(timeout)" : "before the screen ended"
-    var message = "waited for \(what); it did not come \(limit)"
+    var message =
+      isOver ? "timed out after \(timeout) waiting for \(what)" : "the screen ended while waiting for \(what)"
     if let lastError { message += "; the last check failed: \(lastError)" }
     if let screen { message += await screen.description() }
     throw ScreenError(isOver ? .timedOut : .ended, message)

@@ -175,7 +175,8 @@ extension StepDefinitions {
   /// - Throws: the step's error, or one that says that no step, or several, match the text.
   public func perform(_ text: String, table: [[String]]? = nil, docString: String? = nil) async throws {
     guard let context = ScenarioContext.current else {
-      throw ScenarioError("'\(text)': steps can be performed only by step definitions and hooks of a running scenario")
+      throw ScenarioError(
+        "cannot perform '\(text)': call perform only in step definitions and hooks of a running scenario")
     }
     let step = PackedScenario.Step(
       keyword: "", text: text, line: context.line, column: 1, table: table, docString: docString)

@@ -114,7 +114,7 @@ final class ScenarioProcess: Sendable {
     let hasEnded = done.wait(timeout: .now() + Self.limitOfAfterHooks) == .success
     var failures = ended.withLock { $0 }
     if !hasEnded {
-      failures.append("the AfterAll hooks did not end within 5 minutes; they must not need the main actor")
+      failures.append("the AfterAll hooks did not finish within 5 minutes; they must not use the main actor")
     }
     if let summary { Self.say(summary) }
     guard !failures.isEmpty else { return }

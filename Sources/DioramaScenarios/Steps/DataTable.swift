@@ -39,7 +39,7 @@ public struct DataTable: Sendable, Hashable {
     if let value = rows as? Value { return value }
     if type == [[String: String]].self, let value = hashes as? Value { return value }
     if let list = type as? any TableDecodable.Type, let value = try list.decoded(from: self) as? Value { return value }
-    throw ScenarioError("the step has a table, which \(type) cannot be made of; use an array of a Decodable type")
+    throw ScenarioError("the step's table cannot be converted to \(type); use an array of a Decodable type")
   }
 }
 

@@ -102,7 +102,7 @@ struct StepValues {
     if let empty = (type as? any ExpressibleByNilLiteral.Type)?.empty as? Value { return empty }
     let values = count == 1 ? "1 value" : "\(count) values"
     throw ScenarioError(
-      "the closure takes more than the step has: \(values)\(step.table == nil ? "" : " and a table")"
+      "the closure takes more than the step provides: \(values)\(step.table == nil ? "" : " and a table")"
         + "\(step.docString == nil ? "" : " and a doc string"); remove the parameter of type \(type), or add it to the step"
     )
   }

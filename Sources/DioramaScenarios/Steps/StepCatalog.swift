@@ -70,7 +70,7 @@ struct StepCatalog {
     for hook in hooks {
       guard let tags = hook.tags, tagExpressions[tags] == nil else { continue }
       do { tagExpressions[tags] = try TagExpression(tags) } catch {
-        problems.append(Problem(place: hook.place, message: "the tags of the hook: \(error)"))
+        problems.append(Problem(place: hook.place, message: "the hook's tags: \(error)"))
       }
     }
   }

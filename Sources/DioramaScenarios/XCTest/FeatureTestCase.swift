@@ -56,7 +56,7 @@ open class FeatureTestCase: XCTestCase {
     let (step, willBeRetried) = progress.note(message)
     let text = message + (step.map { "\n\($0)" } ?? "")
     guard willBeRetried else { return text }
-    print("\(place): warning: \(name) : \(text)\nThe scenario is retried.")
+    print("\(place): warning: \(name) : \(text)\nRetrying the scenario.")
     return nil
   }
 

@@ -31,7 +31,7 @@ open class NativeTestCase: FeatureTestCase {
   ) async throws {
     guard let path = Self.path else { throw ScenarioError("\(Self.self): override path, the folder of feature files") }
     let files = Self.featureFiles(in: path)
-    guard !files.isEmpty else { throw ScenarioError("\(path.path): there are no feature files") }
+    guard !files.isEmpty else { throw ScenarioError("\(path.path): no feature files in this folder") }
     for file in files {
       let text: String
       do { text = try String(contentsOf: file, encoding: .utf8) } catch {

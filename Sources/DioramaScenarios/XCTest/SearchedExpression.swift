@@ -15,7 +15,7 @@ struct SearchedExpression: StepExpression {
     func value<Value: MatchedStringRepresentable>(_ type: Value.Type) throws -> Value {
       let group = name.map { "group '\($0)'" } ?? "group \(number)"
       guard let text else {
-        throw ScenarioError("\(group) of the step's regular expression captures nothing; it cannot be a \(type)")
+        throw ScenarioError("\(group) of the step's regular expression captured nothing, which is not a valid \(type)")
       }
       guard let value = Value(fromMatch: text) else {
         throw ScenarioError("'\(text)', captured by \(group), is not a valid \(type)")

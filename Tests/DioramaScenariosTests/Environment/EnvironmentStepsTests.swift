@@ -145,7 +145,7 @@ struct EnvironmentStepsTests {
     let trial = try await ScenarioTrial("Feature: F\nScenario: S\nWhen 1 minute passes", in: folder) {
       TrialDefinitions { EnvironmentSteps() }
     }
-    #expect(trial.failures.first?.message.hasPrefix("the scenario has no environment; give it a tag such as") == true)
+    #expect(trial.failures.first?.message.hasPrefix("the scenario has no environment; add a tag such as") == true)
   }
 
   @Test("split arguments at spaces outside quotation marks")
