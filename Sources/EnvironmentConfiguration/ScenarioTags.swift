@@ -1,10 +1,10 @@
 import Basics
 import Foundation
 
-/// Reads what a scenario's tags say about its environment, such as `@frozen:2018-10-08`.
+/// Reads the settings of a scenario's environment from its tags, such as `@frozen:2018-10-08`.
 ///
-/// A tag is `@key:value`, where the value is percent-encoded. `@manual` and `@frozen` also occur without a value. Tags with
-/// other keys are ignored, unless the key looks like a misspelled one.
+/// A tag is `@key:value`, where the value is percent-encoded. `@manual` and `@frozen` can have no value. Tags with other
+/// keys are ignored, unless the key looks misspelled.
 ///
 /// | tag | setting |
 /// |---|---|
@@ -72,7 +72,7 @@ package enum ScenarioTags {
     return all == EnvironmentConfiguration() ? nil : all
   }
 
-  /// The settings of one tag; nil for a tag that means nothing to Diorama.
+  /// The settings of one tag; nil for a tag that is not about the environment.
   private static func settings(
     of tag: String, with clock: EnvironmentConfiguration.Clock?
   ) throws(CodedError) -> EnvironmentConfiguration? {
@@ -143,7 +143,7 @@ package enum ScenarioTags {
     return instant.rfc3339
   }
 
-  /// The problem without the name of the setting, which the tag tells.
+  /// The problem without the name of the setting, which the tag already says.
   private static func withoutPlace(_ problem: String) -> String {
     guard let colon = problem.firstRange(of: ": ") else { return problem }
     return String(problem[colon.upperBound...])

@@ -3,12 +3,12 @@ import EnvironmentConfiguration
 import Foundation
 package import Gherkin
 
-/// Writes the tests of the feature files of a target; the plugin `FeatureTests` calls it.
+/// Generates tests from the feature files of a target. The plugin `FeatureTests` runs it.
 ///
 ///     FeatureTestGenerator FOLDER SETTINGS (FEATURE COUNT OUTPUT…)…
 ///
-/// SETTINGS is the path of a settings file, or empty. COUNT is the number of OUTPUTs, to which the scenarios are distributed.
-/// Errors are printed as the compiler prints its own; then no file is written.
+/// SETTINGS is the path of a settings file, or empty. COUNT is the number of OUTPUTs, among which the scenarios are divided.
+/// Errors are printed in the format of compiler errors; then no file is written.
 package enum FeatureTestGenerator {
   /// - Parameter arguments: the arguments of the program, without its name.
   package static func main(_ arguments: [String]) {
@@ -56,7 +56,7 @@ package enum FeatureTestGenerator {
     return text
   }
 
-  /// Leaves a file alone that has the text, so that it is not compiled again.
+  /// Does not write a file that already has this text, so that it is not compiled again.
   private static func write(_ text: String, to path: String) {
     let data = Data(text.utf8)
     if FileManager.default.contents(atPath: path) == data { return }

@@ -1,6 +1,6 @@
 package import Gherkin
 
-/// The names of suites and classes in a target, each of which must be unique.
+/// The names of suites and classes in a target. Each must be unique.
 package struct TestNames {
   /// The target's folder.
   let folder: String
@@ -35,7 +35,7 @@ package enum TestSource {
   ///   - document: the feature file.
   ///   - path: its absolute path.
   ///   - library: the test library.
-  ///   - count: the number of sources. The scenarios are distributed to them in their order.
+  ///   - count: the number of sources. The scenarios are divided among them in their order.
   ///   - names: the names of the target.
   /// - Returns: the sources; a comment for a source without scenarios.
   package static func make(
@@ -132,7 +132,7 @@ private struct FeatureSuite {
   }
 
   private mutating func test(of scenario: PackedScenario, in rule: Int) -> String {
-    // Rows of an outline whose name has no placeholder are told apart by their values.
+    // If an outline's name has no placeholder, the values of the rows make their names unique.
     let isAmbiguous = counts[Self.key(scenario), default: 0] > 1 && !scenario.row.isEmpty
     let name = isAmbiguous ? "\(scenario.name) (\(scenario.row.joined(separator: ", ")))" : scenario.name
     switch library {

@@ -47,7 +47,7 @@ MISTAKES = [
      ["bad.feature:3:5: error:", "Steps.swift:8:5: note:", 'Given("a patient calld {string}") { (string: String) in']),
     ("an ambiguous step", "More.swift", 'let a = Given("a patient {}") { }\n', 1,
      ["booking.feature:4:5: error:", "Steps.swift:8:5: note:", "More.swift:1:9: note:"]),
-    ("an unused definition", "More.swift", 'let a = Given("nobody") { }\n', 1, ["More.swift:1:9: error:", "--allow-unused"]),
+    ("an unused definition", "More.swift", 'let a = Given("unused") { }\n', 1, ["More.swift:1:9: error:", "--allow-unused"]),
     ("an expression that is not valid", "More.swift", 'let a = Given("a {b") { }\n', 1, ["More.swift:1:9: error:"]),
     ("a step in Swift without a definition", "More.swift", 'func f() { Given("lost") }\n', 1, ["More.swift:1:12: error:"]),
     ("a syntax error", "bad.feature", "Feature: F\n  Scenario: S\n    Given a\n    Foo\n    Bar\n", 65,

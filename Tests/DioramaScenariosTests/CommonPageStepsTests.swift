@@ -89,7 +89,7 @@ struct CommonPageStepsTests {
     #expect(failures == [])
   }
 
-  @Test("fail with the page that is presented instead, what is seen, and where the pages are listed")
+  @Test("fail with the page that is presented instead, what the screen shows, and where the pages are listed")
   func fail() async throws {
     let failures = try await failures(
       of: "Given the app shows 'Home'", "When she opens the login page", "Then it is the home page",

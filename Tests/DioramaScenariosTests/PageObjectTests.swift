@@ -96,7 +96,7 @@ struct PageObjectTests {
     #expect(screen.looks == 3)
   }
 
-  @Test("says what is seen, and which page, when it is not presented")
+  @Test("says what the screen shows, and which page, when it is not presented")
   func notPresented() async throws {
     let screen = FakeScreen("Log in, please\n\nForgot it?\n")
     let error = try await ScenarioScreens.$current.withValue(ScenarioScreens()) {

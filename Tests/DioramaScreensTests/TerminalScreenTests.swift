@@ -104,7 +104,7 @@ struct TerminalScreenTests {
     await terminal.close()
   }
 
-  @Test("says what is seen when an awaited text does not come")
+  @Test("says what the screen shows when a text does not appear")
   func missingText() async throws {
     let terminal = try await shell("echo choose a PIN:; read x")
     try await terminal.wait(forText: "PIN")

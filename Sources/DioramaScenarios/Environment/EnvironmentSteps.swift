@@ -2,7 +2,7 @@ import Basics
 import DioramaTesting
 import Foundation
 
-/// Steps about a scenario's environment: its app, its clock, its backends, and the requests of the app.
+/// Steps that control and check a scenario's environment: its app, its clock, its backends, and the app's requests.
 ///
 /// List it in `Features` to use them:
 ///
@@ -29,7 +29,7 @@ import Foundation
 ///   And the app has asked for "POST /v1/users" 1 time
 /// ```
 ///
-/// Of a scenario's applications, `the app` is the one launched last.
+/// In steps, `the app` is the app that the scenario launched last.
 public final class EnvironmentSteps: StepDefinitions {
   private let executable: String?
   private let arguments: [String]
@@ -42,8 +42,8 @@ public final class EnvironmentSteps: StepDefinitions {
   /// - Parameters:
   ///   - executable: the program that `the app is launched` launches, as in `TestApplication(executable:)`; nil if each
   ///     step names its program.
-  ///   - arguments: its arguments, before those of the step.
-  ///   - timeout: how long steps wait, such as for the app's output.
+  ///   - arguments: its arguments; those of the step follow.
+  ///   - timeout: how long steps wait, for example for the app's output.
   public init(app executable: String? = nil, arguments: [String] = [], timeout: Duration = .seconds(30)) {
     self.executable = executable
     self.arguments = arguments
@@ -108,7 +108,7 @@ public final class EnvironmentSteps: StepDefinitions {
         "the app is not known; write 'the app \"NAME\" is launched', or use EnvironmentSteps(app: \"NAME\")")
     }
     let environment = try environment
-    // Launched again, it is the same app.
+    // Relaunching keeps the same app.
     let known = application.flatMap { $0.executable == executable ? $0 : nil }
     let app = known ?? TestApplication(executable: executable, in: .environment(environment))
     app.launchArguments = (name == nil ? self.arguments : []) + arguments
@@ -190,7 +190,7 @@ public final class EnvironmentSteps: StepDefinitions {
   }
 
   private func add(_ fault: TestEnvironment.Fault) async throws {
-    // Of faults that replace a response, the first counts: the newest here.
+    // The first fault that replaces a response takes precedence, so the newest goes first.
     faults.insert(fault, at: 0)
     try await environment.setFaults(faults)
   }
@@ -241,7 +241,7 @@ public final class EnvironmentSteps: StepDefinitions {
     }
   }
 
-  /// The app's requests. An answer may reach the app before the journal has it, so this waits a little for what is expected.
+  /// The app's requests. A response may reach the app before the journal has it, so this waits briefly.
   private func requests(
     until isComplete: ([RequestLine.Asked]) -> Bool
   ) async throws -> [RequestLine.Asked] {

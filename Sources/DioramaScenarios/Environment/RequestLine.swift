@@ -4,7 +4,7 @@ import Foundation
 
 /// Requests as a step names them: `POST /v1/users`, `/v1/clinics/{id}`, `GET https://api.example.com/clinics?page=2`.
 ///
-/// Without a method, a host or a query, any matches. A segment in braces matches any segment.
+/// If the method, host or query is left out, any matches. A segment in braces matches any segment.
 struct RequestLine {
   /// A request that the app has sent.
   struct Asked {
@@ -14,7 +14,7 @@ struct RequestLine {
     /// What became of it: `replayed`, `unmatched`…
     let kind: String
 
-    /// - Returns: nil for what is not a request of the app.
+    /// - Returns: nil if the entry is not a request of the app.
     init?(_ entry: JournalPage.Entry) {
       guard entry.kind != "note", entry.setup != true, !entry.method.isEmpty else { return nil }
       method = entry.method

@@ -3,8 +3,7 @@ public import DioramaTesting
 
 /// A program's standard output as a screen, and its standard input as the keyboard.
 ///
-/// What is visible is the output since the last line that was entered, so that a page object does not take an earlier page
-/// for its own.
+/// Only the output since the last entered line is visible, so a page object never mistakes an earlier page for its own.
 ///
 /// ```swift
 /// let app = TestApplication(executable: "clinic")
@@ -19,7 +18,7 @@ public final class ApplicationScreen: Screen {
   /// The number of bytes of output before the visible text.
   private let start = Guarded(0)
 
-  /// - Parameter application: a program, which need not be launched yet.
+  /// - Parameter application: the program; it can be launched later.
   public init(_ application: TestApplication) { self.application = application }
 
   /// A short name for attachments.
@@ -43,7 +42,7 @@ public final class ApplicationScreen: Screen {
   /// The state of the program, and the ends of its output and its standard error.
   public var situation: String? { application.situation }
 
-  /// Enters a line. What was visible before is no longer.
+  /// Enters a line. Earlier output is no longer visible.
   ///
   /// - Parameter line: the line, without its end.
   /// - Throws: `DioramaTestingError` if the program is not running, or has closed its input.

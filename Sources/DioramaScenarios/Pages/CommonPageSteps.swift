@@ -1,6 +1,6 @@
 public import Testing
 
-/// The steps that check which page is presented: `I see the home page`, `I should see …`, `it is …`, with or without
+/// Steps that check which page is presented: `I see the home page`, `I should see …`, `it is …`, with or without
 /// "the".
 ///
 /// ```swift
@@ -15,21 +15,21 @@ public import Testing
 /// Then I should see the login page
 /// ```
 ///
-/// A page is named by the words of its ``PageObject/name``; "page" or "screen" at the end may be left out or added:
-/// `LoginPage` is "login", "login page" and "Login screen". The step waits until the page is presented on the screen that
-/// the scenario used last, among those that the page is made for.
+/// A page's name is the words of its ``PageObject/name``; "page" or "screen" at the end is optional:
+/// `LoginPage` is "login", "login page" and "Login screen". The step waits until the page is presented on the
+/// scenario's latest screen of the page's type.
 public struct CommonPageSteps: StepDefinitions {
   private let pages: [any PageObject.Type]
   private let screen: (any Screen)?
   private let timeout: Duration?
-  /// Where the pages are listed: messages name it as the place of the steps.
+  /// Where the pages are listed. Messages report it as the location of the steps.
   private let place: SourceLocation
 
   /// - Parameters:
   ///   - pages: the page objects that steps can name.
-  ///   - screen: the screen to look at; nil for the one that the scenario used last (see ``ScenarioScreens``).
+  ///   - screen: the screen to check; nil for the scenario's latest screen (see ``ScenarioScreens``).
   ///   - timeout: how long a step waits for a page; ``Waiter/standard``'s time limit by default.
-  ///   - sourceLocation: the place that messages name as that of the steps.
+  ///   - sourceLocation: the location that messages report for the steps.
   public init(
     _ pages: [any PageObject.Type], on screen: (any Screen)? = nil, timeout: Duration? = nil,
     sourceLocation: SourceLocation = #_sourceLocation

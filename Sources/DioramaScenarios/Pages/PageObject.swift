@@ -1,7 +1,7 @@
-/// A page of an app, with the actions that a user has on it.
+/// A page of an app, with the actions that a user can take on it.
 ///
-/// Creating a page object waits until its page is presented. If it is not, the error says what is seen instead. Actions
-/// return the next page, so that they can be chained:
+/// Creating a page object waits until its page is presented. If it is not, the error says what the screen shows. Actions
+/// return the next page, so they can be chained:
 ///
 /// ```swift
 /// struct HomePage: PageObject {
@@ -19,7 +19,7 @@
 ///
 /// ``CommonPageSteps`` has steps such as `Then I should see the home page`.
 public protocol PageObject {
-  /// The kind of screen that the page is on: a ``Screen``, or `any Screen` for a page that is the same everywhere.
+  /// The kind of screen that the page is on: a ``Screen``, or `any Screen` for a page that is the same on all kinds.
   associatedtype UI
 
   /// The screen that the page is on.
@@ -53,7 +53,7 @@ extension PageObject {
   /// - Parameters:
   ///   - screen: the screen.
   ///   - timeout: the time limit; ``Waiter/standard``'s by default.
-  /// - Throws: ``ScreenError`` if the page is not presented in time, with what is seen instead.
+  /// - Throws: ``ScreenError`` if the page is not presented in time, with what the screen shows.
   public init(_ screen: UI, timeout: Duration? = nil) async throws {
     self.init(screen: screen)
     let screens = ScenarioScreens.current
@@ -61,11 +61,11 @@ extension PageObject {
     try await Self.wait(until: self, on: screen as? any Screen, timeout: timeout, among: screens?.pages ?? [])
   }
 
-  /// Waits until the page is presented, as its creation does. Call it after an action that stays on the page.
+  /// Waits until the page is presented, as the initializer does. Call it after an action that stays on the page.
   ///
   /// - Parameter timeout: the time limit; ``Waiter/standard``'s by default.
   /// - Returns: the page object, for chaining.
-  /// - Throws: ``ScreenError`` if the page is not presented in time, with what is seen instead.
+  /// - Throws: ``ScreenError`` if the page is not presented in time, with what the screen shows.
   @discardableResult
   public func assertPresented(timeout: Duration? = nil) async throws -> Self {
     let pages = ScenarioScreens.current?.pages ?? []
@@ -106,7 +106,7 @@ extension PageObject {
   }
 }
 
-/// The interactions with one part of an app, without checks of its pages.
+/// The actions on one part of an app, without checking that its pages are presented.
 ///
 /// ```swift
 /// struct LoginRobot: Robot {

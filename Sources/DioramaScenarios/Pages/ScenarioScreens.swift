@@ -1,9 +1,9 @@
 import Basics
 
-/// The screens of the running scenario: what screenshots are taken of, and what the common steps look at.
+/// The screens of the running scenario, for screenshots and common steps.
 ///
 /// A screen belongs to the scenario as soon as a ``PageObject`` is created for it, and until the scenario ends. Steps that
-/// use no page objects name it with ``show(_:)``.
+/// use no page objects register it with ``show(_:)``.
 public final class ScenarioScreens: Sendable {
   private struct State {
     /// The latest one last.
@@ -24,13 +24,13 @@ public final class ScenarioScreens: Sendable {
   /// - Parameter source: the screen.
   public static func show(_ source: some ScreenshotSource) { current?.add(source) }
 
-  /// The screen that the running scenario used last, among those of a kind. Steps need not pass a screen on to others.
+  /// The running scenario's latest screen of a type, so that steps don't have to share it.
   ///
   /// ```swift
   /// When("{word} logs in") { name in try await LoginPage(ScenarioScreens.latest()).logIn(as: name) }
   /// ```
   ///
-  /// - Parameter type: the kind of screen, if the result does not tell it.
+  /// - Parameter type: the type of the screen, if it cannot be inferred.
   /// - Returns: the screen.
   /// - Throws: ``ScreenError`` if the scenario has used no such screen.
   public static func latest<UI>(_ type: UI.Type = UI.self) throws -> UI {
@@ -60,7 +60,7 @@ public final class ScenarioScreens: Sendable {
   /// The screens, the latest one last.
   package var sources: [any ScreenshotSource] { state.withLock { $0.sources } }
 
-  /// The pages that were created so far.
+  /// The pages created so far.
   var pages: [any PageObject.Type] { state.withLock { $0.pages } }
 
   private static func isSame(_ left: any ScreenshotSource, _ right: any ScreenshotSource) -> Bool {

@@ -1,6 +1,6 @@
-/// Where a user interface is looked at: its text, its changes, and pictures of it.
+/// A screen that shows a user interface: its text, its changes, and screenshots of it.
 ///
-/// ``PageObject``s are made for screens. A screen announces its changes, so that waiting needs no sleeping:
+/// ``PageObject``s act on screens. A screen reports its changes, so waits don't need to sleep:
 ///
 /// ```swift
 /// let screen = ApplicationScreen(app)
@@ -18,15 +18,14 @@ public protocol Screen: ScreenshotSource {
   /// Waits until the screen has changed.
   ///
   /// - Parameters:
-  ///   - revision: the ``revision`` before something was looked at.
+  ///   - revision: the ``revision`` before the screen was last read.
   ///   - deadline: when to give up.
-  /// - Returns: the new revision, at once if it is already greater; nil if nothing changed until the deadline, or if
+  /// - Returns: the new revision, immediately if it is already greater; nil if nothing changed until the deadline, or if
   ///   nothing can change any more.
   /// - Throws: `CancellationError` when the task is cancelled.
   func waitForChange(after revision: Int, until deadline: ContinuousClock.Instant) async throws -> Int?
 
-  /// What else helps to understand a failed wait, such as a program's exit status and its standard error; nil for nothing,
-  /// which is the default.
+  /// More information about a failed wait, such as a program's exit status and its standard error. The default is nil.
   var situation: String? { get }
 }
 

@@ -1,6 +1,6 @@
 /// An error of a screen, a page object or a wait.
 ///
-/// ``description`` says what was awaited or tried, what is seen instead, and what to do next.
+/// ``description`` says what was expected or tried, what the screen shows, and what to do next.
 public struct ScreenError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The categories of errors.
   public enum Kind: Sendable {
@@ -24,7 +24,7 @@ public struct ScreenError: Error, Sendable, Equatable, CustomStringConvertible {
 
   /// The category of the error.
   public let kind: Kind
-  /// What happened, what is seen instead, and what to do next.
+  /// What happened, what the screen shows, and what to do next.
   public let description: String
 
   /// Creates an error, for a screen of your own.

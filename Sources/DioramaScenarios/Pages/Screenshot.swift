@@ -1,4 +1,4 @@
-/// A picture of a screen, and what can be read on it.
+/// A screenshot: a picture of a screen, and its text.
 public struct Screenshot: Sendable, Equatable {
   /// The name of the screen, or of the moment at which the picture was taken.
   public var name: String
@@ -32,9 +32,9 @@ public struct Screenshot: Sendable, Equatable {
   }
 }
 
-/// The quality of a screenshot, as in `XCTAttachment.ImageQuality`. Pictures that are not made of pixels ignore it.
+/// The quality of a screenshot, as in `XCTAttachment.ImageQuality`. Vector images and text ignore it.
 public enum ScreenshotQuality: Sendable, CaseIterable {
-  /// Without loss: PNG.
+  /// Lossless: PNG.
   case original
   /// A good JPEG: small, with text that is easy to read.
   case medium
@@ -42,7 +42,7 @@ public enum ScreenshotQuality: Sendable, CaseIterable {
   case low
 }
 
-/// What a screenshot can be taken of.
+/// Something that screenshots can be taken of.
 ///
 /// Implementations are the screen of an app under UI test (`XCUIApplication`), a page in headless Chromium and a terminal
 /// (`DioramaScreens`), and the output of a ``/DioramaTesting/TestApplication``. For a screen of another kind, implement it, or

@@ -25,7 +25,7 @@ public struct ScreenshotPolicy: Sendable, Equatable {
 
   /// How long a screenshot is kept, as in `XCTAttachment.Lifetime`.
   public enum Lifetime: Sendable {
-    /// Only a scenario that fails keeps its screenshots.
+    /// Only failed scenarios keep their screenshots.
     case deleteOnSuccess
     /// All screenshots are kept.
     case keepAlways
@@ -61,7 +61,7 @@ public struct ScreenshotPolicy: Sendable, Equatable {
 
 extension XCTestCase {
   /// Sets when screenshots of scenarios are taken, for all scenarios that start from now on. The same as setting
-  /// ``ScreenshotPolicy/standard``, in the words of XCTest-Gherkin.
+  /// ``ScreenshotPolicy/standard``, with the name from XCTest-Gherkin.
   ///
   /// ```swift
   /// XCTestCase.setAutomaticScreenshotsBehaviour(

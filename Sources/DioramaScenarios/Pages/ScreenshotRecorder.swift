@@ -1,7 +1,7 @@
-/// Takes the screenshots of one attempt of a scenario, and hands over those that are kept.
+/// Takes the screenshots of one attempt at a scenario, and attaches those that are kept.
 ///
-/// A scenario that fails hands over what it has at the failed step, so that the attachments belong to that step.
-/// A screenshot that fails never fails the scenario: its place is taken by a text that says why.
+/// When a step fails, screenshots so far are attached at once, so that they belong to that step. A failed screenshot never
+/// fails the scenario: a text that says why replaces it.
 package struct ScreenshotRecorder {
   private let policy: ScreenshotPolicy
   private let screens: ScenarioScreens
@@ -41,10 +41,10 @@ package struct ScreenshotRecorder {
     if failed { keepAll() }
   }
 
-  /// Call it at the end of the scenario, while its screens are still there.
+  /// Call it at the end of the scenario, while its screens still exist.
   ///
   /// - Parameter failed: whether a step or a hook has failed.
-  /// - Returns: the screenshots that are kept. All were handed over.
+  /// - Returns: the screenshots that are kept. All have been attached.
   package mutating func scenarioEnded(failed: Bool) async -> [Screenshot] {
     if failed, !hasFailed {
       if policy.moments.contains(.onFailure) { await take("at the failed end") }

@@ -1,20 +1,20 @@
 import Basics
 
-/// How long waits last, and how often a condition is checked where no signal announces a change.
+/// The time limit of waits, and how often a condition is checked if nothing signals a change.
 ///
 /// ```swift
 /// Waiter.standard.timeout = .seconds(60)  // a slow machine
 /// ```
 public struct Waiter: Sendable, Equatable {
-  /// The time limit of a wait without one of its own. The default is 10 s.
+  /// The time limit of waits that don't set their own. The default is 10 s.
   public var timeout: Duration
-  /// The time between two checks of a condition that no signal announces. The default is 100 ms. A condition on a
+  /// The time between two checks of a condition if nothing signals a change. The default is 100 ms. A condition on a
   /// ``Screen`` is checked after each change instead.
   public var interval: Duration
 
   /// - Parameters:
   ///   - timeout: the time limit.
-  ///   - interval: the time between two checks where there is no signal.
+  ///   - interval: the time between two checks if nothing signals a change.
   public init(timeout: Duration = .seconds(10), interval: Duration = .milliseconds(100)) {
     self.timeout = timeout
     self.interval = interval
@@ -39,7 +39,7 @@ public struct Waiter: Sendable, Equatable {
 /// ```
 ///
 /// - Parameters:
-///   - what: what is awaited, for the error: a noun phrase.
+///   - what: what the wait is for, as a noun phrase; for the error message.
 ///   - screen: the screen that the condition depends on, if any.
 ///   - timeout: the time limit; ``Waiter/standard``'s by default.
 ///   - condition: returns nil as long as the condition does not hold. An error counts as nil; at the time limit, the
@@ -84,10 +84,10 @@ public func eventually<Value>(
   }
 }
 
-/// Waits until a closure returns true. Like the other `eventually`.
+/// Waits until a closure returns true. Otherwise the same as the other `eventually`.
 ///
 /// - Parameters:
-///   - what: what is awaited, for the error: a noun phrase.
+///   - what: what the wait is for, as a noun phrase; for the error message.
 ///   - screen: the screen that the condition depends on, if any.
 ///   - timeout: the time limit; ``Waiter/standard``'s by default.
 ///   - condition: the condition.
@@ -100,7 +100,7 @@ public func eventually(
 }
 
 extension Screen {
-  /// What is seen, for the end of a message.
+  /// What the screen shows, for the end of a message.
   func description() async -> String {
     let end = situation.map { "\n  \($0)" } ?? ""
     do {

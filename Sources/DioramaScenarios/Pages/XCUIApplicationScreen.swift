@@ -3,7 +3,7 @@
   public import XCTest
   public import XCUIAutomation
 
-  /// The screen of an app under UI test. XCUIAutomation announces no changes, so waits check every ``Waiter/interval``.
+  /// The screen of an app under UI test. XCUIAutomation does not report changes, so waits check every ``Waiter/interval``.
   ///
   /// ```swift
   /// let screen = XCUIApplicationScreen(XCUIApplication())
@@ -40,7 +40,7 @@
       }
     }
 
-    /// A picture of the device's main screen, as PNG in each quality.
+    /// A picture of the device's main screen, as PNG regardless of the quality.
     @MainActor public func screenshot(quality: ScreenshotQuality) async throws -> Screenshot {
       let image = XCUIScreen.main.screenshot()
       return Screenshot(name: name, bytes: Array(image.pngRepresentation), mediaType: "image/png", text: nil)

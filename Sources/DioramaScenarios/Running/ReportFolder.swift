@@ -10,9 +10,9 @@ import ScenarioReports
 
 /// The folder of reports of a run: `messages.ndjson`, `junit.xml` and `report.html`.
 ///
-/// `swift test` starts a process for XCTest and one for Swift Testing, and more with `--parallel`. All of them append to the
-/// same messages, since they have the same parent, and the last that ends writes the reports about all. The first process
-/// of another run replaces what it finds. The file `.run` tells the runs apart.
+/// `swift test` starts a process for XCTest and one for Swift Testing, and more with `--parallel`. They all append to the
+/// same messages, since they have the same parent, and the last one to end writes the reports about all. The first process
+/// of another run replaces the files. The file `.run` identifies the run.
 struct ReportFolder: Sendable {
   let path: String
 

@@ -5,11 +5,11 @@ import Gherkin
 import ScenarioReports
 import Testing
 
-/// Tells Cucumber messages what happens in the scenarios of the test process.
+/// Writes what happens in the scenarios of the test process as Cucumber messages.
 ///
 /// A feature file is parsed when its first scenario starts, so that the messages have its text and syntax tree. If it
-/// cannot be read, they have only what the scenarios themselves tell. A scenario written in Swift is a feature of its own,
-/// with the name of its class.
+/// cannot be read, they contain only what the scenarios report. A scenario written in Swift is a feature of its own, with
+/// the name of its class.
 final class ReportObserver: ScenarioObserver {
   private let translation: Guarded<MessageTranslation>
   private let write: @Sendable (Message) -> Void
@@ -348,7 +348,7 @@ extension Message.TestStepResult {
     // The test case and the suggestion say what is undefined or ambiguous.
     let isMismatch = [.undefined, .ambiguous].contains(result.status)
     let message = result.message.flatMap { $0.isEmpty || isMismatch ? nil : $0 }
-    // Without a message, the error says no more than the status.
+    // Without a message, the error adds nothing to the status.
     let exception = result.errorType.flatMap { type in
       message.map { message in
         Message.Exception(

@@ -23,9 +23,9 @@ public final class ScenarioContext: Sendable {
   public var line: Int { scenario.line }
   /// The tags of the feature, the rule, the scenario and the examples, each with its `@`.
   public var tags: [String] { scenario.tags }
-  /// How often the scenario was tried before; see the tag `@retry`.
+  /// The number of earlier attempts; see the tag `@retry`.
   public let attempt: Int
-  /// Whether a step or a hook has failed, the one that is running included.
+  /// Whether a step or a hook has failed, including the running one.
   public var hasFailed: Bool { state.withLock { $0.hasFailed } || progress.hasFailures }
   /// The text of the step that is running, without its keyword; nil in hooks of the scenario.
   public var step: String? { state.withLock { $0.step?.text } }
@@ -104,7 +104,7 @@ struct ScenarioAttachment: Sendable {
   }
 }
 
-/// Marks a step as not yet written: throw it. The scenario fails, and reports say `pending`.
+/// Throw this error to mark a step as not yet written. The scenario fails, and reports say `pending`.
 ///
 /// ```swift
 /// When("she pays by card") { throw PendingStep("needs the payment sandbox") }
@@ -118,7 +118,7 @@ public struct PendingStep: Error, CustomStringConvertible {
   public var description: String { reason.isEmpty ? "pending" : "pending: \(reason)" }
 }
 
-/// Skips the rest of the scenario: throw it from a step or a ``Before`` hook. The test counts as skipped.
+/// Throw this error from a step or a ``Before`` hook to skip the rest of the scenario. The test counts as skipped.
 public struct SkippedStep: Error, CustomStringConvertible {
   /// The reason.
   public let reason: String
@@ -170,7 +170,7 @@ extension StepDefinitions {
   ///
   /// - Parameters:
   ///   - text: the step's text, without a keyword.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   /// - Throws: the step's error, or one that says that no step, or several, match the text.
   public func perform(_ text: String, table: [[String]]? = nil, docString: String? = nil) async throws {

@@ -8,7 +8,7 @@ import CucumberExpressions
 enum ScenarioEvent: Sendable {
   /// A scenario is about to start; hooks of the run may come before.
   case found(ScenarioPlan)
-  /// A scenario starts. Not told if a hook of the run has failed.
+  /// A scenario starts. Not sent if a hook of the run has failed.
   case planned(ScenarioPlan)
   case attemptStarted(ScenarioPlan.ID, attempt: Int)
   /// A step or hook of the plan has started.
@@ -55,11 +55,11 @@ struct ScenarioPlan: Sendable, Identifiable {
   let items: [Item]
   /// Declared parameter types.
   let parameterTypes: [(type: AnyParameterType, place: SourceLocation)]
-  /// Parameter types that expressions use, but nobody declares.
+  /// Parameter types that expressions use, but that are not declared.
   let undefinedParameterTypes: [Message.UndefinedParameterType]
   /// Valid definitions of the scenario, whether they match or not.
   let definitions: [MatchedDefinition]
-  /// All hooks, also those for other scenarios and those of the run.
+  /// All hooks, including those for other scenarios and those of the run.
   let hooks: [Item]
 }
 

@@ -282,7 +282,7 @@ private final class ScenarioAttempt {
   private func end(_ environment: ScenarioEnvironment) async -> StepResult {
     guard self.environment != nil else { return StepResult(status: .skipped) }
     self.environment = nil
-    // What was recorded up to a step that skips the rest is not the whole story either.
+    // A recording up to a step that skips the rest is incomplete, too.
     let failure = await environment.end(hasFailed: context.hasFailed || skipReason != nil, context)
     if let failure { runner.fail(failure, environment.place) }
     report(environment.takeFailures(), at: environment.place)
@@ -304,7 +304,7 @@ private final class ScenarioAttempt {
   private func run(
     _ step: PackedScenario.Step, _ match: Result<StepCatalog.Match, any Error>
   ) async throws -> StepResult {
-    // What the scenario skips itself need not be defined.
+    // Steps after one that skips the scenario need not be defined.
     guard skipReason == nil else { return StepResult(status: .skipped) }
     let place = runner.location(step.line, step.column)
     runner.progress.enter("in \(runner.source.file):\(step.line): \(step.keyword)\(step.text)")

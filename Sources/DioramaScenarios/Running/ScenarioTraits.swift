@@ -46,7 +46,7 @@ extension Trait where Self == ScenarioTrait {
 
 /// Runs the scenario of the running test; for generated code.
 ///
-/// - Parameter definitions: the step definitions, made anew for each attempt.
+/// - Parameter definitions: the step definitions, created again for each attempt.
 /// - Throws: only what cancels the test. Failures are recorded.
 public func run<Definitions: StepDefinitions>(_ definitions: @autoclosure @escaping () throws -> Definitions)
   async throws

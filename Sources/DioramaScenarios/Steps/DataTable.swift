@@ -4,16 +4,17 @@ import Foundation
 
 /// The table below a step, for a closure that reads it itself.
 ///
-/// Most closures take an array of `Decodable` values instead: `{ (appointments: [Appointment]) in … }`. The first row has the
-/// names of the properties, as in code (`startTime`) or as words (`start time`); empty cells are nil for optional properties.
+/// Most closures take an array of `Decodable` values instead: `{ (appointments: [Appointment]) in … }`. The first row
+/// holds the property names, as in code (`startTime`) or as words (`start time`); empty cells are nil for optional
+/// properties.
 public struct DataTable: Sendable, Hashable {
-  /// All rows, the first included.
+  /// All rows, including the first.
   public let rows: [[String]]
 
   /// Creates a table.
   public init(rows: [[String]]) { self.rows = rows }
 
-  /// The rows after the first, as dictionaries by the cells of the first row.
+  /// The rows after the first, as dictionaries whose keys are the cells of the first row.
   public var hashes: [[String: String]] {
     rows.dropFirst().map { row in Dictionary(zip(rows[0], row)) { _, last in last } }
   }

@@ -31,7 +31,7 @@ struct Hook {
 /// Before(tags: "@booking and not @slow") { self.calendar = try Calendar() }
 /// ```
 ///
-/// A hook that fails, fails the scenario: its steps do not run, but its ``After`` hooks do.
+/// If a hook fails, the scenario fails: its steps do not run, but its ``After`` hooks do.
 public struct Before: StepDefinitions {
   /// The hook alone.
   public let steps: [Step]
@@ -41,7 +41,7 @@ public struct Before: StepDefinitions {
   /// - Parameters:
   ///   - name: a name for reports.
   ///   - tags: a tag expression; the hook runs only for scenarios that it matches.
-  ///   - body: the code. ``ScenarioContext/current`` tells the scenario.
+  ///   - body: the code. ``ScenarioContext/current`` is the scenario.
   public init(
     _ name: String? = nil, tags: String? = nil, fileID: String = #fileID, filePath: String = #filePath,
     line: Int = #line, column: Int = #column, _ body: @escaping () async throws -> Void
@@ -51,7 +51,7 @@ public struct Before: StepDefinitions {
   }
 }
 
-/// Runs after each scenario, also if it failed; the last hook runs first.
+/// Runs after each scenario, even if it failed; the last hook runs first.
 ///
 /// ```swift
 /// After { if ScenarioContext.current?.hasFailed == true { try await self.saveLogs() } }

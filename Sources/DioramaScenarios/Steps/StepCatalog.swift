@@ -36,7 +36,7 @@ struct StepCatalog {
   /// The places of the declared parameter types, in their order.
   private(set) var parameterTypePlaces: [String: SourceLocation] = [:]
   private(set) var problems: [Problem] = []
-  /// Parameter types that expressions use, but nobody declares.
+  /// Parameter types that expressions use, but that are not declared.
   private(set) var undefinedParameterTypes: [(expression: String, name: String)] = []
   private var matchers: [(definition: Definition, matcher: Matcher)] = []
   private var tagExpressions: [String: TagExpression] = [:]

@@ -4,7 +4,7 @@ import Gherkin
 import Testing
 public import XCTest
 
-/// An XCTest whose test methods run the scenarios of a feature file; the base of the classes that the plugin `FeatureTests`
+/// A test case whose test methods run the scenarios of a feature file; the base of the classes that the plugin `FeatureTests`
 /// generates.
 ///
 /// Failures are reported in the feature file, at the step's line. An assertion that fails in a step definition is reported at
@@ -18,7 +18,7 @@ open class FeatureTestCase: XCTestCase {
   ///   - packed: the scenario, in one string.
   ///   - feature: the feature's name.
   ///   - path: the absolute path of the feature file.
-  ///   - definitions: the step definitions, made anew for each attempt.
+  ///   - definitions: the step definitions, created again for each attempt.
   /// - Throws: `XCTSkip` if a step or a hook skips the scenario, or what cancels the test.
   public func run<Definitions: StepDefinitions>(
     scenario packed: String, of feature: String, in path: String,

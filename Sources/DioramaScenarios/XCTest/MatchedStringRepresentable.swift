@@ -3,9 +3,9 @@ import Foundation
 
 /// A type of values that a ``StepDefiner``'s regular expressions capture.
 ///
-/// `String`, `Int`, `Double` and `Bool` conform. A `Codable` type of yours conforms with ``CodableMatchedStringRepresentable``.
+/// `String`, `Int`, `Double` and `Bool` conform. Your own `Codable` types conform with ``CodableMatchedStringRepresentable``.
 public protocol MatchedStringRepresentable {
-  /// Makes the value of the captured text.
+  /// Creates the value from the captured text.
   ///
   /// - Parameter match: the captured text.
   /// - Returns: nil if the text is not valid.
@@ -33,7 +33,7 @@ extension CodableMatchedStringRepresentable {
   public var description: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // A value that JSON cannot express, such as an infinite number: the step then says what is wrong.
+    // JSON cannot express the value, such as an infinite number. The step's text then says so.
     guard let data = try? encoder.encode(self) else { return "<\(Self.self) is not valid JSON>" }
     return String(decoding: data, as: UTF8.self)
   }
@@ -83,7 +83,7 @@ public struct StepMatches<Value: MatchedStringRepresentable> {
     (self.matches, self.named) = (matches, named)
   }
 
-  /// The value of a group with a name, or nil if it took no part in the match.
+  /// The value of a named group, or nil if it took no part in the match.
   public subscript(name: String) -> Value? { named[name] }
 
   /// The value of a group, named or not. The index must be valid; see ``matches``.

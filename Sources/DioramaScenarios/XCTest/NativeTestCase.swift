@@ -3,7 +3,7 @@ import Gherkin
 import Testing
 import XCTest
 
-/// An XCTest that runs all feature files of a folder in one test.
+/// A test case that runs all feature files of a folder in one test.
 ///
 /// ```swift
 /// final class NativeFeatures: NativeTestCase {
@@ -12,7 +12,7 @@ import XCTest
 /// }
 /// ```
 ///
-/// Prefer the plugin `FeatureTests`, which makes a test of each scenario.
+/// Prefer the plugin `FeatureTests`, which generates a test for each scenario.
 open class NativeTestCase: FeatureTestCase {
   /// The codes of the languages that feature files can be written in, such as `ru`.
   public static var availableLanguages: [String] { GherkinDialect.languages }
@@ -24,7 +24,7 @@ open class NativeTestCase: FeatureTestCase {
   ///
   /// Each failure is reported in its feature file. Skipped scenarios are printed.
   ///
-  /// - Parameter definitions: the step definitions, made anew for each attempt of a scenario.
+  /// - Parameter definitions: the step definitions, created again for each attempt at a scenario.
   /// - Throws: an error if there are no feature files, or one cannot be read or parsed.
   public func runFeatures<Definitions: StepDefinitions>(
     _ definitions: @autoclosure @escaping () throws -> Definitions

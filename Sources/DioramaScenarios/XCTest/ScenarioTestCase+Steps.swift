@@ -3,7 +3,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func Given(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -16,7 +16,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func Given(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -29,7 +29,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func When(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -42,7 +42,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func When(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -55,7 +55,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func Then(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -68,7 +68,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func Then(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -81,7 +81,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func And(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -94,7 +94,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func And(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -107,7 +107,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func But(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
@@ -120,7 +120,7 @@ extension ScenarioTestCase {
   ///
   /// - Parameters:
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
-  ///   - table: the step's table, the first row included.
+  ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
   public func But(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,

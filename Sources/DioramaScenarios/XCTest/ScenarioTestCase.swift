@@ -4,7 +4,7 @@ import Gherkin
 import Testing
 public import XCTest
 
-/// An XCTest whose test methods are written in steps.
+/// A test case whose test methods consist of steps.
 ///
 /// ```swift
 /// final class BookingTests: ScenarioTestCase {
@@ -18,15 +18,15 @@ public import XCTest
 /// }
 /// ```
 ///
-/// Define the steps in a type outside of the test case, where `Given` is the function that runs a step.
+/// Define the steps in a type outside the test case: inside it, `Given` is the function that runs a step.
 ///
-/// Each step runs before the method's next line, also if its closure is asynchronous. In an `async` test method, write
-/// `await Given("…")`.
+/// Each step finishes before the next line of the method runs, even if its closure is asynchronous. In an `async` test
+/// method, write `await Given("…")`.
 ///
 /// A step that fails is reported at its line, and ends the scenario: later steps are skipped. Other code of the test method
 /// still runs. A step that throws ``SkippedStep`` skips the test.
 ///
-/// Hooks of the step definitions run, too: ``Before`` ahead of the first step, ``After`` ahead of `tearDown`. Hooks with tag
+/// Hooks of the step definitions run, too: ``Before`` before the first step, ``After`` before `tearDown`. Hooks with tag
 /// expressions see no tags. ``TestEnvironment/current`` is the environment that `setUp` has provisioned.
 open class ScenarioTestCase: XCTestCase {
   private var scenario: InlineScenario?
@@ -57,7 +57,7 @@ open class ScenarioTestCase: XCTestCase {
     }
   #endif
 
-  /// The steps that the tests can use, with state of their own: called for each test, and for each pass of an outline.
+  /// Creates the steps that tests can use. Called for each test and each pass of an outline, so each has its own state.
   ///
   /// - Returns: the steps; usually ``StepDefinitions/steps`` of one or more new objects.
   open func makeSteps() -> [Step] { [] }
@@ -252,7 +252,7 @@ open class ScenarioTestCase: XCTestCase {
     await scenario.end { fail($0, step.file, step.line) }
   }
 
-  /// Runs an asynchronous body to its end on the main thread, whose run loop goes on meanwhile.
+  /// Runs an asynchronous body to its end on the main thread, whose run loop keeps running.
   private func wait(_ file: StaticString, _ line: UInt, _ what: String, _ body: @escaping () async -> Void) {
     let done = XCTestExpectation(description: what)
     // This thread waits until the task has ended.

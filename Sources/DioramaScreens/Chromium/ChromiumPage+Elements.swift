@@ -6,13 +6,13 @@ extension ChromiumPage {
   public enum Element: Sendable, Equatable, CustomStringConvertible {
     /// The first visible element that matches a CSS selector.
     case css(String)
-    /// The innermost visible element with a text, or with a label, placeholder or value that reads so. One that equals the
-    /// text goes before one that contains it.
+    /// The innermost visible element with a text, or with such a label, placeholder or value. An element that
+    /// equals the text takes precedence over one that contains it.
     case text(String)
     /// An element by its accessible role and name, as a screen reader finds it: `.role("button", "Log in")`.
     case role(String, String)
 
-    /// What is looked for, in words.
+    /// The element in words, for messages.
     public var description: String {
       switch self {
       case .css(let selector): "element '\(selector)'"
@@ -112,7 +112,7 @@ extension ChromiumPage {
     }
   }
 
-  /// Waits for a field, and types a text into it in place of what it holds.
+  /// Waits for a field, and replaces its content with a text.
   ///
   /// - Parameters:
   ///   - text: the text.
@@ -129,13 +129,13 @@ extension ChromiumPage {
     if text.isEmpty { try await press(.delete) } else { try await type(text) }
   }
 
-  /// Types a text where the focus is.
+  /// Types a text into the focused element.
   ///
   /// - Parameter text: the text.
   /// - Throws: ``ScreenError``.
   public func type(_ text: String) async throws { try await command("Input.insertText", ["text": .string(text)]) }
 
-  /// Presses and releases a key where the focus is.
+  /// Presses and releases a key in the focused element.
   ///
   /// - Parameter key: the key.
   /// - Throws: ``ScreenError``.
@@ -151,7 +151,7 @@ extension ChromiumPage {
     }
   }
 
-  /// The page as assistive technology sees it, in its order: elements with a role, without those that only structure it.
+  /// The page as assistive technology sees it, in its order: elements with a role, except those that only structure the page.
   ///
   /// - Returns: the elements.
   /// - Throws: ``ScreenError``.

@@ -2,9 +2,9 @@ import Basics
 public import DioramaScenarios
 public import Foundation
 
-/// A web page in a headless Chromium of its own, without a window, port or network access except what the page asks for.
+/// A web page in its own headless Chromium, without a window or port. The only network requests are the page's own.
 ///
-/// Page objects work on it: it tells when the page has changed, so that waits need no polling.
+/// Use it with page objects. It reports when the page has changed, so waits don't need to poll.
 ///
 /// ```swift
 /// let page = try await ChromiumPage()
@@ -15,8 +15,8 @@ public import Foundation
 /// ```
 ///
 /// Chromium starts with the variables of the current `TestEnvironment`, if there is one. It ends when this object is
-/// released, at the latest with the test process; its temporary profile is removed. It is looked up in the variable
-/// `CHROMIUM`, then as `chromium`, `chromium-browser`, `google-chrome` in `PATH`. Its own requests for `/favicon.ico`
+/// released, or with the test process at the latest; its temporary profile is removed. Its path is the variable
+/// `CHROMIUM`, or else `chromium`, `chromium-browser` or `google-chrome` in `PATH`. Its own requests for `/favicon.ico`
 /// are not sent.
 public final class ChromiumPage: Screen {
   /// A request that failed, or that was answered with an error status.
@@ -95,7 +95,7 @@ public final class ChromiumPage: Screen {
     for domain in ["Page", "Runtime", "Network", "Log", "DOM", "Inspector"] {
       _ = try await command("\(domain).enable")
     }
-    // Chromium asks for it on its own: in an environment, each page would be a request that no stub or cassette has.
+    // Chromium requests it on its own. In an environment, each page would send a request that no stub or cassette has.
     let icon: JSON = .object(["urlPattern": .string("*/favicon.ico"), "resourceType": .string("Other")])
     _ = try await command("Fetch.enable", ["patterns": .array([icon])])
     _ = try await command("Page.setLifecycleEventsEnabled", ["enabled": .bool(true)])
@@ -117,7 +117,7 @@ public final class ChromiumPage: Screen {
 
   /// Opens a URL, and waits for the page's `load` event.
   ///
-  /// An answer with an error status is a page, too; see ``failedRequests``.
+  /// A response with an error status also counts as a page; see ``failedRequests``.
   ///
   /// - Parameter url: the URL: `http`, `https`, `file` or `data`.
   /// - Throws: ``ScreenError`` if the page cannot be opened, or does not load within ``timeout``.
@@ -255,21 +255,21 @@ public final class ChromiumPage: Screen {
   /// Requests of the page that failed, or were answered with a status from 400, since the start.
   public var failedRequests: [FailedRequest] { state.withLock { $0.failedRequests } }
 
-  /// The messages of dialogs (`alert`, `confirm`, `prompt`). Each dialog was accepted at once.
+  /// The messages of dialogs (`alert`, `confirm`, `prompt`). Each dialog was accepted immediately.
   public var dialogs: [String] { state.withLock { $0.dialogs } }
 
   // MARK: Screenshots
 
-  /// A picture of what fits on the screen.
+  /// A screenshot of the visible part of the page.
   public func screenshot(quality: ScreenshotQuality) async throws -> Screenshot {
     try await screenshot(quality: quality, isWholePage: false)
   }
 
-  /// A picture of the page.
+  /// A screenshot of the page.
   ///
   /// - Parameters:
-  ///   - quality: the quality: PNG, or JPEG of 80 or 40 percent.
-  ///   - isWholePage: whether it includes what one has to scroll to.
+  ///   - quality: the quality: PNG, or JPEG with a quality of 80 or 40 percent.
+  ///   - isWholePage: whether to include the parts outside the viewport.
   /// - Returns: the picture, with the visible text.
   /// - Throws: ``ScreenError``.
   public func screenshot(quality: ScreenshotQuality, isWholePage: Bool) async throws -> Screenshot {

@@ -29,17 +29,17 @@ public struct TerminalCell: Sendable, Hashable {
     /// Creates a set from its bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// A heavier weight.
+    /// Bold.
     public static let bold = Attributes(rawValue: 1)
-    /// A slanted face.
+    /// Italic.
     public static let italic = Attributes(rawValue: 2)
-    /// A line below.
+    /// Underlined.
     public static let underline = Attributes(rawValue: 4)
-    /// A line through the text.
+    /// Struck through.
     public static let strikethrough = Attributes(rawValue: 8)
-    /// A text that blinks.
+    /// Blinking.
     public static let blink = Attributes(rawValue: 16)
-    /// Foreground and background are exchanged.
+    /// Foreground and background are swapped.
     public static let reverse = Attributes(rawValue: 32)
   }
 

@@ -11,7 +11,7 @@ struct TerminalPicture {
   private static let height = 180
   private static let margin = 80
 
-  /// - Parameter label: a text for those who do not see the picture.
+  /// - Parameter label: the alternative text.
   /// - Returns: the document.
   func svg(label: String) -> String {
     let columns = cells.first?.count ?? 0

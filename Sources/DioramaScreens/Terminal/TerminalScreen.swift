@@ -5,9 +5,9 @@ import DioramaTesting
 import Foundation
 import LaunchContract
 
-/// A program on a terminal of its own, for tests of what it draws.
+/// A program on its own terminal, for tests of what it draws.
 ///
-/// Page objects work on it: it tells when the program has written, so that waits need no polling.
+/// Use it with page objects. It reports when the program has written, so waits don't need to poll.
 ///
 /// ```swift
 /// let terminal = try await TerminalScreen("less", arguments: ["README.md"])
@@ -18,7 +18,7 @@ import LaunchContract
 /// ```
 ///
 /// The program starts with the variables of the current `TestEnvironment`, if there is one, and with `TERM` set to
-/// `xterm-256color`. It ends when this object is released, at the latest with the test process.
+/// `xterm-256color`. It ends when this object is released, or with the test process at the latest.
 public final class TerminalScreen: Screen {
   private struct State {
     let emulator: TerminalEmulator
@@ -137,7 +137,7 @@ public final class TerminalScreen: Screen {
 
   // MARK: Keys
 
-  /// Types a text, as it is.
+  /// Types a text as is.
   ///
   /// - Parameter text: the text; a line ends with `\r`, or with ``press(_:)``.
   /// - Throws: ``ScreenError`` if the program has ended.
@@ -199,7 +199,7 @@ public final class TerminalScreen: Screen {
       .timedOut, "\(program) did not end within \(timeout)" + ScreenError.seen(try await visibleText()))
   }
 
-  /// Ends the program with SIGHUP, as a terminal that is closed does, after 5 s with SIGKILL. Returns when it has ended.
+  /// Ends the program with SIGHUP, as closing a terminal does, and after 5 s with SIGKILL. Returns when it has ended.
   public func close() async {
     process.send(SIGHUP, isExpected: true)
     if await process.end(within: .seconds(5)) != nil { return }
@@ -209,7 +209,7 @@ public final class TerminalScreen: Screen {
 
   // MARK: Screenshots
 
-  /// A picture of the terminal as SVG, the same in each quality.
+  /// A screenshot of the terminal as SVG, regardless of the quality.
   public func screenshot(quality: ScreenshotQuality) async throws -> Screenshot {
     let (cells, cursor) = state.withLock { state in
       (state.emulator.cells, state.emulator.isCursorVisible && !state.hasEnded ? state.emulator.cursor : nil)

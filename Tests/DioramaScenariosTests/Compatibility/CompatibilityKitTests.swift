@@ -9,7 +9,7 @@ import Testing
 /// Cucumber's compatibility kit: the same features must produce the same messages.
 ///
 /// Messages are compared without what is particular to a run or a language: times, places in code, names of error types,
-/// stack traces and snippets. Ids are numbered by their order. Definitions are told when the first scenario starts, not
+/// stack traces and snippets. Ids are numbered by their order. Definitions are sent when the first scenario starts, not
 /// before the run, so messages are first sorted by kind up to those about the run itself.
 ///
 /// Two kits do not apply: `test-run-exception` (a runner of its own fails outside of scenarios; here the test library runs

@@ -7,7 +7,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-@Suite("Steps about the environment")
+@Suite("Environment steps")
 struct EnvironmentStepsTests {
   private let folder: ScenarioTrial.Folder
 
@@ -93,7 +93,7 @@ struct EnvironmentStepsTests {
     #expect(answers == ["200 {\"name\": \"Assam\"}", "404 "])
   }
 
-  @Test("break and mend the backend")
+  @Test("break and repair the backend")
   func faults() async throws {
     let trial = try await run(
       """

@@ -142,7 +142,7 @@ struct ScenarioEnvironmentTests {
     #expect(trial.statuses == [.passed, .failed, .skipped, .passed])
   }
 
-  @Test("is made anew for each attempt")
+  @Test("is provisioned again for each attempt")
   func retries() async throws {
     let attempts = Guarded(0)
     let trial = try await ScenarioTrial("Feature: F\n@mode:mock @retry:1\nScenario: S\nWhen I try", in: folder) {
