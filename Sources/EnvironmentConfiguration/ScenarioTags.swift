@@ -108,8 +108,9 @@ package enum ScenarioTags {
       settings.toggles = [name: value.map { JSON(argument: $0) } ?? .bool(true)]
     case ("retry", let text?):
       // The runtime repeats scenarios; here only the number is checked.
-      guard let count = Int(text), count >= 0 else {
-        throw CodedError(.broken, "\(tag): '\(text)' is not a number of extra attempts; write it as in @retry:2")
+      guard let count = Int(text), (0...100).contains(count) else {
+        throw CodedError(
+          .broken, "\(tag): '\(text)' is not a number of extra attempts from 0 to 100; write it as in @retry:2")
       }
       return nil
     case ("credential", _), ("credentials", _):
@@ -119,7 +120,8 @@ package enum ScenarioTags {
         "@\(key): feature files are shared and must not hold secrets; set credentials in the configuration of Features, "
           + "or in diorama.json with \"from\": \"env:VAR\"")
     default:
-      guard let likely = EditDistance.likely(key, among: forms.map(\.key)) else { return nil }
+      // Short keys resemble too many words that teams use: @part:, @node:, @feed:.
+      guard let likely = EditDistance.likely(key, among: forms.map(\.key).filter { $0.count > 4 }) else { return nil }
       throw CodedError(
         .broken, "\(tag): '\(key)' is not valid; did you mean \(example(likely))? If it is your own tag, rename it")
     }

@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import DioramaCommand
+
 @Suite("diorama features", .timeLimit(.minutes(5)))
 struct FeaturesCommandTests {
   private let folder: Folder
@@ -75,6 +77,23 @@ struct FeaturesCommandTests {
     #expect(lines.count == 3)
     #expect(lines.first?.hasPrefix("booking.feature:6:2: error: the step 'she books 2 slots' matches 2") == true)
     #expect(lines.dropFirst().first == "More.swift:1:1: note: it matches 'she books 2 {word}'")
+  }
+
+  @Test("check knows the steps that come with the library")
+  func builtInSteps() async throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    // The list is that of the library.
+    var library = SwiftSteps()
+    let source = root.appending(path: "Sources/DioramaScenarios/Environment/EnvironmentSteps.swift")
+    library.add(try String(contentsOf: source, encoding: .utf8), path: "EnvironmentSteps.swift")
+    var listed = SwiftSteps()
+    listed.add(BuiltInSteps.environment, path: BuiltInSteps.place)
+    #expect(Set(listed.definitions.map(\.source)) == Set(library.definitions.map(\.source)))
+    let outcome = try await Diorama.run(
+      ["features", "check", root.appending(path: "Tests/ClinicFeaturesTests").path(percentEncoded: false)],
+      folder: root.path(percentEncoded: false))
+    #expect(outcome.status == 0, "\(outcome.text)")
   }
 
   @Test("check prints unused definitions unless they are allowed, or only some features are checked")

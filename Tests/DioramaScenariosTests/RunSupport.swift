@@ -43,7 +43,9 @@ struct FeatureRun {
   ///
   /// - Parameters:
   ///   - text: the feature's text, or its steps if it does not begin with a keyword or tag.
+  ///   - retries: the number of extra attempts.
   ///   - definitions: the step definitions, made for each attempt.
+  /// - Throws: an error of the feature's syntax.
   init(_ text: String, retries: Int = 0, _ definitions: @autoclosure @escaping () throws -> any StepDefinitions)
     async throws
   {

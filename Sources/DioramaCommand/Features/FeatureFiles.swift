@@ -85,9 +85,12 @@ struct FeatureFiles {
   static func steps(_ options: Options) throws(CodedError) -> SwiftSteps {
     let folders = options.all("--steps").isEmpty ? operands(options).map(folder) : options.all("--steps")
     var steps = SwiftSteps()
+    var added: Set<String> = []
     for path in try found(folders, named: { $0.hasSuffix(".swift") }) {
       // A file that is not UTF-8 does not compile.
-      if let text = try text(path) { steps.add(text, path: path) }
+      guard let text = try text(path) else { continue }
+      steps.add(text, path: path)
+      BuiltInSteps.add(usedIn: text, to: &steps, &added)
     }
     return steps
   }

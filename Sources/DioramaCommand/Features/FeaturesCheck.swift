@@ -126,7 +126,8 @@ enum FeaturesCheck {
         if let problem { problems.append(problem) }
       }
       if checksUnused {
-        for (index, definition) in library.definitions.enumerated() where !used.contains(index) {
+        for (index, definition) in library.definitions.enumerated()
+        where !used.contains(index) && definition.declaration.place.path != BuiltInSteps.place {
           problems.append(
             Problem(
               kind: .unused, place: definition.declaration.place,

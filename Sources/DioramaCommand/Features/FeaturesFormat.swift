@@ -55,6 +55,6 @@ enum FeaturesFormat {
       files that it changes; it does not change files with syntax errors.
       """,
     options: [.init("--check", nil, "change nothing; exit with 1 if a file is not formatted")],
-    notes: "Exit status: 0 formatted; 1 with --check, a file is not formatted; 65 a file is not valid.",
+    notes: "Exit status: 0 formatted; 1 not formatted, with --check; 65 a file is not valid.",
     operands: .files, run: run)
 }

@@ -60,7 +60,9 @@ struct StepLibrary {
   private mutating func define(_ name: String, _ patterns: [String], at place: FilePlace?) {
     do {
       let pattern = patterns.count == 1 ? patterns[0] : patterns.map { "(?:\($0))" }.joined(separator: "|")
-      try registry.define(ParameterType(name, capturing: pattern) { $0.first ?? nil })
+      // A type that matches anything would be in each suggestion.
+      try registry.define(
+        ParameterType(name, capturing: pattern, useForSnippets: pattern != ".+") { $0.first ?? nil })
     } catch {
       if let place { failures.append(Failure(place: place, message: error.message)) }
     }
@@ -131,7 +133,10 @@ struct StepLibrary {
   ///
   /// An exact text wins over the regular expressions of a `StepDefiner`.
   func matches(_ text: String) -> [Int] {
-    let found = definitions.indices.filter { definitions[$0].matches(text) }
+    var found = definitions.indices.filter { definitions[$0].matches(text) }
+    // The steps about pages are known only roughly.
+    let own = found.filter { definitions[$0].declaration.place.path != BuiltInSteps.place }
+    if !own.isEmpty { found = own }
     let exact = found.filter { definitions[$0].declaration.kind == .exact }
     guard !exact.isEmpty, found.allSatisfy({ exact.contains($0) || definitions[$0].declaration.kind == .pattern })
     else { return found }

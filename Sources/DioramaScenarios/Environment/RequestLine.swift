@@ -78,19 +78,19 @@ enum StepDuration {
 
   static func parse(_ text: String) throws -> Duration {
     let words = text.replacing(",", with: "").split(separator: " ").filter { $0 != "and" }
-    var total = Duration.zero
+    var seconds = 0.0
     for index in stride(from: 0, to: words.count - 1, by: 2) {
       guard let number = Double(words[index]), let unit = units.first(where: { words[index + 1].hasPrefix($0.name) })
       else { throw ScenarioError("'\(text)' is not a duration; write one such as '1 hour 30 minutes'") }
-      total += unit.length * number
+      // Before it is a Duration, which traps on overflow.
+      seconds += unit.seconds * number
+      guard seconds <= 366 * 86_400 else { throw ScenarioError("'\(text)' is longer than a year") }
     }
-    guard total <= .seconds(366 * 86_400) else { throw ScenarioError("'\(text)' is longer than a year") }
-    return total
+    return .seconds(seconds)
   }
 
-  private static let units: [(name: String, length: Duration)] = [
-    ("millisecond", .milliseconds(1)), ("second", .seconds(1)), ("minute", .seconds(60)), ("hour", .seconds(3600)),
-    ("day", .seconds(86_400)),
+  private static let units: [(name: String, seconds: Double)] = [
+    ("millisecond", 0.001), ("second", 1), ("minute", 60), ("hour", 3600), ("day", 86_400),
   ]
 }
 

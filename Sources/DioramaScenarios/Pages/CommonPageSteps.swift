@@ -1,4 +1,4 @@
-public import Testing
+import Testing
 
 /// Steps that check which page is presented: `I see the home page`, `I should see …`, `it is …`, with or without
 /// "the".
@@ -29,15 +29,18 @@ public struct CommonPageSteps: StepDefinitions {
   ///   - pages: the page objects that steps can name.
   ///   - screen: the screen to check; nil for the scenario's latest screen (see ``ScenarioScreens``).
   ///   - timeout: how long a step waits for a page; ``Waiter/standard``'s time limit by default.
-  ///   - sourceLocation: the location that messages report for the steps.
+  ///   - fileID: the location that messages report for the steps; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   public init(
     _ pages: [any PageObject.Type], on screen: (any Screen)? = nil, timeout: Duration? = nil,
-    sourceLocation: SourceLocation = #_sourceLocation
+    fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
   ) {
     self.pages = pages
     self.screen = screen
     self.timeout = timeout
-    place = sourceLocation
+    place = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
   }
 
   /// Two steps for each spelling of a page's name.

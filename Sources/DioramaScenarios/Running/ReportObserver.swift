@@ -158,7 +158,10 @@ private struct MessageTranslation {
 
   /// The ids of an attempt and of one of its steps.
   private func ids(of plan: ScenarioPlan.ID, _ attempt: Int, _ index: Int) -> (attempt: String, step: String)? {
-    guard let id = attempts[AttemptKey(id: plan, attempt: attempt)], let testCase = cases[plan] else { return nil }
+    guard let id = attempts[AttemptKey(id: plan, attempt: attempt)], let testCase = cases[plan],
+      // Another attempt may have more steps, if the definitions depend on something else.
+      testCase.stepIDs.indices.contains(index)
+    else { return nil }
     return (id, testCase.stepIDs[index])
   }
 

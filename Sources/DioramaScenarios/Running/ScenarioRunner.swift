@@ -383,8 +383,12 @@ private final class ScenarioAttempt {
     case let skipped as SkippedStep:
       if recorded == nil { result.status = .skipped }
       result.message = recorded ?? skipped.reason
+    case is ExpectationFailedError where recorded != nil:
+      // `#require` has recorded its failure before it throws.
+      break
     default:
-      runner.fail("\(thrown)" + (definition.map { " (in the step defined at \($0.file))" } ?? ""), place)
+      let separator = "\(thrown)".contains("\n") ? "\n" : " "
+      runner.fail("\(thrown)" + (definition.map { "\(separator)(in the step defined at \($0.file))" } ?? ""), place)
       result.message = [recorded, "\(thrown)"].compactMap { $0 }.joined(separator: "\n")
     }
     _ = taken()

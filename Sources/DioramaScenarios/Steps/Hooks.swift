@@ -41,6 +41,10 @@ public struct Before: StepDefinitions {
   /// - Parameters:
   ///   - name: a name for reports.
   ///   - tags: a tag expression; the hook runs only for scenarios that it matches.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: the code. ``ScenarioContext/current`` is the scenario.
   public init(
     _ name: String? = nil, tags: String? = nil, fileID: String = #fileID, filePath: String = #filePath,
@@ -111,6 +115,10 @@ public struct BeforeAll: StepDefinitions {
   ///
   /// - Parameters:
   ///   - name: a name for reports.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: the code.
   public init(
     _ name: String? = nil, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -133,6 +141,10 @@ public struct AfterAll: StepDefinitions {
   ///
   /// - Parameters:
   ///   - name: a name for reports.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: the code.
   public init(
     _ name: String? = nil, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,

@@ -28,6 +28,10 @@ public struct ParameterType: StepDefinitions {
   /// - Parameters:
   ///   - name: the name in expressions, without braces.
   ///   - regexps: regular expressions; a parameter matches any of them.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - transform: makes the value.
   public init<Value>(
     _ name: String, _ regexps: String..., fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -43,6 +47,10 @@ public struct ParameterType: StepDefinitions {
   /// - Parameters:
   ///   - name: the name in expressions, without braces.
   ///   - regexps: regular expressions; a parameter matches any of them.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - transform: makes the value of the groups of all regular expressions; nil for groups that took no part in the match.
   public init<Value>(
     _ name: String, capturing regexps: String..., fileID: String = #fileID, filePath: String = #filePath,
@@ -58,6 +66,10 @@ public struct ParameterType: StepDefinitions {
   /// - Parameters:
   ///   - name: the name in expressions, without braces.
   ///   - cases: the enum.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   public init<Value: CaseIterable & SendableMetatype>(
     _ name: String, _ cases: Value.Type, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
     column: Int = #column

@@ -7,6 +7,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -25,6 +29,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -44,6 +52,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1, A2>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -63,6 +75,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1, A2, A3>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -82,6 +98,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1, A2, A3, A4>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -103,6 +123,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1, A2, A3, A4, A5>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -125,6 +149,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - expression: a Cucumber Expression.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1, A2, A3, A4, A5, A6>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -147,6 +175,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - text: the text, in which no character is special.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init(
     exactly text: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -165,6 +197,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - text: the text, in which no character is special.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<A1>(
     exactly text: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -188,6 +224,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - regex: a regular expression, which must match the whole text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<Output>(
     _ regex: Regex<Output>, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -211,6 +251,10 @@ extension StepDefinition {
   ///
   /// - Parameters:
   ///   - regex: a regular expression, which must match the whole text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public init<Output, A1>(
     _ regex: Regex<Output>, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,

@@ -5,10 +5,9 @@ import Foundation
 ///
 /// `String`, `Int`, `Double` and `Bool` conform. Your own `Codable` types conform with ``CodableMatchedStringRepresentable``.
 public protocol MatchedStringRepresentable {
-  /// Creates the value from the captured text.
+  /// Creates the value from the captured text, or nil if the text is not valid.
   ///
   /// - Parameter match: the captured text.
-  /// - Returns: nil if the text is not valid.
   init?(fromMatch match: String)
 }
 

@@ -5,6 +5,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Given(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -18,6 +20,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Given(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -31,6 +35,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func When(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -44,6 +50,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func When(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -57,6 +65,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Then(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -70,6 +80,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Then(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -83,6 +95,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func And(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -96,6 +110,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func And(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -109,6 +125,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func But(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line
@@ -122,6 +140,8 @@ extension ScenarioTestCase {
   ///   - text: the step's text; `<name>` is a value of an outline's examples.
   ///   - table: the step's table, including the first row.
   ///   - docString: the step's doc string.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func But(
     _ text: String, table: [[String]]? = nil, docString: String? = nil, file: StaticString = #filePath,
     line: UInt = #line

@@ -85,7 +85,10 @@ open class ScenarioTestCase: XCTestCase {
   /// }
   /// ```
   ///
-  /// - Parameter steps: the steps.
+  /// - Parameters:
+  ///   - steps: the steps.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Outline(_ steps: () -> Void, file: StaticString = #filePath, line: UInt = #line) {
     Outline(steps, examples: examples, file: file, line: line)
   }
@@ -94,6 +97,8 @@ open class ScenarioTestCase: XCTestCase {
   ///
   /// - Parameters:
   ///   - steps: the steps.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   ///   - examples: returns the rows, the names in the first.
   public func Outline(
     _ steps: () -> Void, file: StaticString = #filePath, line: UInt = #line, _ examples: () -> [[String]]
@@ -106,6 +111,8 @@ open class ScenarioTestCase: XCTestCase {
   /// - Parameters:
   ///   - steps: the steps.
   ///   - examples: the rows, the names in the first.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Outline(
     _ steps: () -> Void, examples: [[String]], file: StaticString = #filePath, line: UInt = #line
   ) {
@@ -120,7 +127,10 @@ open class ScenarioTestCase: XCTestCase {
 
   /// Runs steps for each row of the examples, in an `async` test method.
   ///
-  /// - Parameter steps: the steps.
+  /// - Parameters:
+  ///   - steps: the steps.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Outline(_ steps: () async -> Void, file: StaticString = #filePath, line: UInt = #line) async {
     await Outline(steps, examples: examples, file: file, line: line)
   }
@@ -129,6 +139,8 @@ open class ScenarioTestCase: XCTestCase {
   ///
   /// - Parameters:
   ///   - steps: the steps.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   ///   - examples: returns the rows, the names in the first.
   public func Outline(
     _ steps: () async -> Void, file: StaticString = #filePath, line: UInt = #line, _ examples: () -> [[String]]
@@ -141,6 +153,8 @@ open class ScenarioTestCase: XCTestCase {
   /// - Parameters:
   ///   - steps: the steps.
   ///   - examples: the rows, the names in the first.
+  ///   - file: the file in which failures are reported; by default of the call.
+  ///   - line: the line on which failures are reported; by default of the call.
   public func Outline(
     _ steps: () async -> Void, examples: [[String]], file: StaticString = #filePath, line: UInt = #line
   ) async {

@@ -64,6 +64,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -79,6 +83,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - text: the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step(
     exactly text: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -92,6 +100,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -107,6 +119,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<Value: MatchedStringRepresentable>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -123,6 +139,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<A1: MatchedStringRepresentable>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -139,6 +159,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<A1: MatchedStringRepresentable, A2: MatchedStringRepresentable>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -156,6 +180,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<A1: MatchedStringRepresentable, A2: MatchedStringRepresentable, A3: MatchedStringRepresentable>(
     _ expression: String, fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -174,6 +202,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<
     A1: MatchedStringRepresentable, A2: MatchedStringRepresentable, A3: MatchedStringRepresentable,
@@ -196,6 +228,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<
     A1: MatchedStringRepresentable, A2: MatchedStringRepresentable, A3: MatchedStringRepresentable,
@@ -219,6 +255,10 @@ open class StepDefiner: StepDefinitions {
   ///
   /// - Parameters:
   ///   - expression: a regular expression, which ignores case and matches a part of the text.
+  ///   - fileID: the file ID of the definition; by default of the call.
+  ///   - filePath: the path of the file; by default of the call.
+  ///   - line: the line; by default of the call.
+  ///   - column: the column; by default of the call.
   ///   - body: runs the step.
   public func step<
     A1: MatchedStringRepresentable, A2: MatchedStringRepresentable, A3: MatchedStringRepresentable,

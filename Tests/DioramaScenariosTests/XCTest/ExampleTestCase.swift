@@ -1,4 +1,4 @@
-import DioramaScenarios
+@testable import DioramaScenarios
 import Foundation
 import XCTest
 
@@ -26,6 +26,10 @@ final class CapturingRun: XCTestCaseRun {
 
 /// A test case that tests run themselves, to look at its failures.
 class ExampleTestCase: ScenarioTestCase {
+  // Its failures are not those of this run.
+  private let own = ScenarioProcess(observers: [])
+  override var process: ScenarioProcess { own }
+
   override var testRunClass: AnyClass? { CapturingRun.self }
 }
 
