@@ -98,7 +98,8 @@ struct CommonPageStepsTests {
       failures == [
         """
         5: HomePage was not presented within 0.05 seconds; LoginPage is presented instead; the screen shows:
-            Log in, please (in the step defined at CommonPageStepsTests.swift:\(Features.line))
+            Log in, please
+        (in the step defined at CommonPageStepsTests.swift:\(Features.line))
         """
       ])
   }

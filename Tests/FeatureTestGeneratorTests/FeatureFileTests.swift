@@ -60,7 +60,7 @@ struct FeatureFileTests {
     "have settings without mistakes",
     arguments: [
       ("", "not JSON"), ("[]", "expected an object such as {\"tests\": \"xctest\"}"),
-      ("{}", "'tests' is missing; it is 'swift-testing' or 'xctest'"),
+      ("{}", "'tests' is missing; set it to 'swift-testing' or 'xctest'"),
       (#"{"tests": "XCTest"}"#, "'tests' must be 'swift-testing' or 'xctest'"),
       (#"{"tests": 1}"#, "'tests' must be 'swift-testing' or 'xctest'"),
       (#"{"test": "xctest"}"#, "'test' is not a setting; the only one is 'tests'"),

@@ -95,7 +95,7 @@ struct ScenarioTagsTests {
       ("@seed:", "@seed:42"), ("@port:", "@port:web"), ("@toggle:", "@toggle:never-ask-for-pin"),
       ("@toggle:=1", "@toggle:=1"), ("@frozen:", "@frozen:2018-10-08T09:00Z"),
       ("@frozen:today", "'today' is not a time"),
-      ("@frozen:2018-02-30", "not a time"), ("@manual:2018-10-08", "@manual has no value"),
+      ("@frozen:2018-02-30", "not a time"), ("@manual:2018-10-08", "@manual takes no value"),
       ("@fault:rest", "fault: 'rest' is not valid; did you mean 'reset'?"), ("@fault:reset,nth=x", "nth[0]: expected"),
       ("@retry:-1", "@retry:2"), ("@retry:often", "'often'"),
       ("@casette:a", "did you mean @cassette:booking"), ("@tooggle:a", "did you mean @toggle:never-ask-for-pin"),
