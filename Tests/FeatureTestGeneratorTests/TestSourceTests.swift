@@ -28,7 +28,7 @@ struct TestSourceTests {
         When she books
 
       Rule: Rules
-        Example: nobody books twice
+        Example: no patient books twice
           When she books
 
         Scenario Outline: <who> books
@@ -43,7 +43,7 @@ struct TestSourceTests {
             | Bob |
     """
 
-  @Test("stand in the line of their scenario or row")
+  @Test("are on the line of their scenario or row")
   mutating func lines() throws {
     let source = try #require(sources(of: booking).first)
     let lines = source.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -54,7 +54,7 @@ struct TestSourceTests {
     #expect(lines[6].contains("static func `a patient books`() async throws {"))
     #expect(lines[6].hasSuffix("{ try await DioramaScenarios.run(Features()) } }"))
     #expect(lines[9] == "extension `Feature: Booking` { @Suite struct `Rule: Rules` {")
-    #expect(lines[10].contains("func `nobody books twice`()"))
+    #expect(lines[10].contains("func `no patient books twice`()"))
     #expect(lines[18].contains("func `Ada books`()"))
     #expect(lines[22].contains("func `Bob books`()"))
     #expect(lines[22].hasSuffix("} } }"))
@@ -85,7 +85,7 @@ struct TestSourceTests {
     #expect(try sources(of: feature, files: 2) == Array(repeating: "// There are no scenarios.\n", count: 2))
   }
 
-  @Test("of Markdown stand in their lines")
+  @Test("of Markdown are on their lines")
   mutating func markdown() throws {
     let text = "# Feature: Booking\n\nProse.\n\n## Scenario: a patient books\n\n* When she books\n"
     let source = try #require(sources(of: text, at: "/tests/a.feature.md").first)
@@ -134,7 +134,7 @@ struct TestSourceTests {
     #expect(source.contains("struct `Rule: R (2)` {"))
   }
 
-  @Test("of rows are told apart by the rows' values if their name does not")
+  @Test("of rows are distinguished by the rows' values if their name does not")
   mutating func rows() throws {
     let feature = """
       Feature: A

@@ -62,7 +62,7 @@ struct InlineStep: Sendable {
 
 /// A scenario that a test method runs step by step, or a pass of an outline.
 ///
-/// Its steps are known one by one, so the observers are told of it when it has ended.
+/// Its steps are known one by one, so observers receive its events when it has ended.
 final class InlineScenario {
   /// Where the scenario comes from.
   struct Origin {

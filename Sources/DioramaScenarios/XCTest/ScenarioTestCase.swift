@@ -40,7 +40,7 @@ open class ScenarioTestCase: XCTestCase {
   /// The steps of ``Background()``, while an asynchronous test collects them.
   private var collected: [InlineStep]?
   private let running = Guarded<RunningStep?>(nil)
-  /// What is told of the scenarios.
+  /// Receives the events of the scenarios.
   var process: ScenarioProcess { .shared }
 
   /// How long a test method that is not `async` waits for a step. A step that takes longer fails.

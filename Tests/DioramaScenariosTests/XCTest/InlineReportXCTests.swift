@@ -6,7 +6,7 @@ import XCTest
 
 @testable import DioramaScenarios
 
-/// What reports tell of scenarios that are written in Swift.
+/// Reports of scenarios that are written in Swift.
 final class InlineReportXCTests: XCTestCase {
   private struct Features: StepDefinitions {
     var steps: [DioramaScenarios.Step] {

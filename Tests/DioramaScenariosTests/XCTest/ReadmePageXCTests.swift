@@ -83,7 +83,8 @@ final class NativeFolderXCTests: NativeTestCase {
   }
 
   func testTagsProvisionTheEnvironment() async throws {
-    try write("Feature: A\n  @frozen:2018-10-08T09:00Z @mode:mock\n  Scenario: S\n    Then the clock is frozen\n", "a.feature")
+    let scenario = "@frozen:2018-10-08T09:00Z @mode:mock\n  Scenario: S\n    Then the clock is frozen\n"
+    try write("Feature: A\n  \(scenario)", "a.feature")
     try await runFeatures(Features())
     XCTAssertEqual(Self.log, ["frozen"])
   }
