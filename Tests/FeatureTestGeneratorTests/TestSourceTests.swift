@@ -219,7 +219,9 @@ struct TestSourceTests {
     #expect(lines[9].isEmpty)
     #expect(
       functions(source)
-        == ["test_a_patient_books", "test_Rules_nobody_books_twice", "test_Rules_Ada_books", "test_Rules_Bob_books"])
+        == [
+          "test_a_patient_books", "test_Rules_no_patient_books_twice", "test_Rules_Ada_books", "test_Rules_Bob_books",
+        ])
     #expect(lines[22].hasSuffix("} }"))
   }
 
