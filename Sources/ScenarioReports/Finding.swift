@@ -8,7 +8,7 @@ struct EnvironmentRecord {
   /// The media type of an environment's report.
   static let reportType = "application/vnd.diorama.report+json"
 
-  /// The environment's report; `.null` if there is none.
+  /// The environment's report; `.null` without an environment.
   var report: JSON = .null
   /// The entries of the journal.
   var entries: [JSON] = []

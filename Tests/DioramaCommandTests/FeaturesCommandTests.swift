@@ -62,7 +62,7 @@ struct FeaturesCommandTests {
 
         // other.feature:3:5
         Given("a patient namd {string}") { (string: String) in
-          throw PendingStep("to be written")
+          throw PendingStep()
         }
 
         """)

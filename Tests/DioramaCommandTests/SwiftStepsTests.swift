@@ -147,7 +147,7 @@ struct SwiftStepsTests {
       library.snippet("Given", #"3 red balls "x""#, hasTable: true, hasDocString: false)
         == """
         Given("{int} {color} balls {string}") { (int: Int, color: Color, string: String, rows: [[String: String]]) in
-          throw PendingStep("to be written")
+          throw PendingStep()
         }
         """)
     #expect(

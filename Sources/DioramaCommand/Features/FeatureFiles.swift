@@ -63,7 +63,7 @@ struct FeatureFiles {
 
   /// The feature files of a command line; folders are searched.
   ///
-  /// - Throws: ``CodedError`` if there is none.
+  /// - Throws: ``CodedError`` if no file is found.
   static func paths(_ options: Options) throws(CodedError) -> [String] {
     let operands = operands(options)
     let paths = try found(operands, named: isFeature)

@@ -195,7 +195,7 @@ struct StepLibrary {
     let closure = parameters.isEmpty ? "" : " (\(parameters.joined(separator: ", "))) in"
     return """
       \(keyword)(\(Self.literal(suggestion?.source ?? text))) {\(closure)
-        throw PendingStep("to be written")
+        throw PendingStep()
       }
       """
   }

@@ -184,7 +184,7 @@ extension ChromiumPage {
     return "\n  the nearest of \(names.count) with the role \(role): \(near.joined(separator: ", "))"
   }
 
-  /// The remote object of an element; nil if there is none.
+  /// The remote object of an element; nil without a match.
   private func object(_ element: Element) async throws -> JSON? {
     switch element {
     case .css(let selector): return try await evaluate(PageScript.element(css: selector), byValue: false)["objectId"]

@@ -30,7 +30,7 @@ enum PageScript {
     ].map(clean);
     """
 
-  /// An expression for the first visible element that matches a CSS selector; null if there is none.
+  /// An expression for the first visible element that matches a CSS selector; null without a match.
   static func element(css selector: String) -> String {
     "(() => { \(library) return [...document.querySelectorAll(\(quoted(selector)))].find(isVisible) || null; })()"
   }

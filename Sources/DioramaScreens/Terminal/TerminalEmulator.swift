@@ -1,4 +1,5 @@
 import CVTerm
+import DioramaScenarios
 
 /// A terminal's state, as libvterm keeps it. Not safe for concurrent use; a lock guards it.
 final class TerminalEmulator: @unchecked Sendable {
@@ -10,10 +11,10 @@ final class TerminalEmulator: @unchecked Sendable {
   private(set) var isCursorVisible = true
   private(set) var title = ""
 
-  init(rows: Int, columns: Int) {
-    // vterm_new fails only without memory.
+  /// - Throws: ``ScreenError`` without memory, the only reason for which vterm_new fails.
+  init(rows: Int, columns: Int) throws(ScreenError) {
     guard let terminal = vterm_new(Int32(rows), Int32(columns)), let screen = vterm_obtain_screen(terminal) else {
-      fatalError("no memory for a terminal of \(rows) × \(columns) cells")
+      throw ScreenError(.notStarted, "no memory for a terminal of \(columns) × \(rows) cells; use a smaller one")
     }
     self.terminal = terminal
     self.screen = screen

@@ -59,7 +59,7 @@ public final class TerminalScreen: Screen {
     let terminal = try PseudoTerminal()
     master = Master(terminal.master)
     PseudoTerminal.resize(terminal.master, rows: rows, columns: columns)
-    state = Monitor(State(emulator: TerminalEmulator(rows: rows, columns: columns)))
+    state = Monitor(State(emulator: try TerminalEmulator(rows: rows, columns: columns)))
     let folder: String
     do { folder = try TemporaryFolder.make() } catch { throw ScreenError(.notStarted, error.message) }
     do {
