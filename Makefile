@@ -22,7 +22,7 @@ export ASAN_OPTIONS ?= detect_leaks=0
 VENVS = httpbin openfeature portpicker importers websockets echo issuers schemathesis pytest reports
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-thread test-address fuzz soak bench bench-peers bench-build docs lint install clean ready
+.PHONY: help build demo test acceptance test-thread test-address fuzz soak bench bench-peers bench-build docs lint install clean ready
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -46,12 +46,18 @@ test: ready ## Runs the unit tests, then the acceptance scripts with few rounds
 	@Config/venv $(VENVS) & venvs=$$!; $(SWIFT) build --build-tests && wait $$venvs
 	@echo "make: running the tests"
 	@Config/unit-tests $(SWIFT) test --skip-build
+	@$(MAKE) --no-print-directory acceptance
+
+acceptance: ready ## Runs the acceptance scripts with few rounds
+	@Config/bootstrap test
+	@echo "make: building diorama"
+	@Config/venv $(VENVS) & venvs=$$!; $(SWIFT) build && wait $$venvs
 	@echo "make: running the acceptance scripts with few rounds (make soak runs them in full)"
 	@$(PYTHON) Tests/Acceptance/all.py
 
 # The thread sanitizer finds nothing in code that runs on one thread. Not run: targets that are pure functions of their
 # input (only large cassettes are read on several threads), and a long suite of another that starts no thread.
-ONE_THREAD = (BasicsTests|CassetteChecksTests|CucumberExpressionsTests|EnvironmentConfigurationTests|GherkinTests|LaunchContractTests|StubsTests|TransformsTests)\.
+ONE_THREAD = (BasicsTests|CassetteChecksTests|CucumberExpressionsTests|EnvironmentConfigurationTests|FeatureTestGeneratorTests|FuzzedParsersTests|GherkinTests|LaunchContractTests|ScenarioReportsTests|StubsTests|TransformsTests)\.
 ONE_THREAD := $(ONE_THREAD)|CassettesTests\.(?!LargeHARTests)|DioramaTests\.PythonComparisonTests
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code
