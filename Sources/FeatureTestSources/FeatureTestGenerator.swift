@@ -113,7 +113,8 @@ package enum FeatureFile {
     do { document = try GherkinParser().parse(text, uri: path) } catch {
       throw Problems(
         lines: error.errors.map { error in
-          "\(path):\(error.location.line):\(max(1, error.location.column ?? 1)): error: \(error.message)"
+          "\(path):\(error.location.line):\(max(1, error.location.column ?? 1)): error: "
+            + error.message + advice(on: error, in: text)
         })
     }
     let lines = document.tagProblems.map { problem in
@@ -121,6 +122,23 @@ package enum FeatureFile {
     }
     guard lines.isEmpty else { throw Problems(lines: lines) }
     return document
+  }
+
+  /// What was probably meant by a line that is not valid, to append to the error's message; empty if nothing is near.
+  package static func advice(on error: GherkinError, in text: String) -> String {
+    let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    guard error.message.hasPrefix("expected: "), lines.indices.contains(error.location.line - 1) else { return "" }
+    let language = text.firstMatch(of: #/(?m)^\s*#\s*language\s*:\s*([\w-]+)/#)?.1 ?? "en"
+    guard let (titles, steps) = GherkinDialect(String(language))?.keywords else { return "" }
+    let line = lines[error.location.line - 1].trimmingCharacters(in: .whitespaces)
+    if let title = titles.first(where: { line == $0 || line.hasPrefix($0 + " ") }) {
+      return "; write a colon after '\(title)'"
+    }
+    guard let colon = line.firstIndex(of: ":") else {
+      return EditDistance.likely(String(line.prefix { $0 != " " }), among: steps).map { "; did you mean '\($0)'?" }
+        ?? ""
+    }
+    return EditDistance.likely(String(line[..<colon]), among: titles).map { "; did you mean '\($0):'?" } ?? ""
   }
 }
 

@@ -15,7 +15,6 @@ import support
 # The longest come first, so that the last to finish is a short one.
 FEW = {
     "outside_package": [],
-    "clinic_features": [],
     "hostile": [],
     "inert": [],
     "large": ["--megabytes", "40"],
@@ -75,8 +74,7 @@ FULL = dict(
     api_crowd=["--soak"],
     daemon_soak=["--soak"],
     leases=["--generations", "10"],
-    clinic_features=["--soak"],
-    outside_package=["--build-system", "native", "swiftbuild"],
+    outside_package=["--soak"],
     hostile_fuzz=["--seconds", "600"],
     inert=["--optimized"],
 )

@@ -1,18 +1,21 @@
 """Another package tests its app with DioramaTesting, in Swift Testing and in XCTest: it records with one variable, replays
-with its backend gone, and fails at the line of the test when the app sends another request.
+with its backend gone, and fails at the line of the test when the app sends another request. It has feature files, too:
+outside_features.py checks them.
 
-    outside_package.py [--build-system native swiftbuild]
+    outside_package.py [--build-system native swiftbuild] [--configuration debug release] [--rounds N | --soak]
 
 It is built below .build and kept there, so that only the first build takes minutes.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import time
 
+import outside_features
 import support
 
 PLACE = support.ROOT / ".build/outside/package"
@@ -23,19 +26,25 @@ EXPECTED = {"BuyingTests/politely.har", "BuyingTests/each/salt.har", "BuyingTest
 def lay_out():
     """Writes the package. Unchanged files are not written again, so they are not built again."""
     source = support.HERE / "OutsidePackage"
-    for file in source.rglob("*"):
-        target = PLACE / file.relative_to(source)
-        if file.is_file() and not (target.exists() and target.read_bytes() == file.read_bytes()):
+    files = {PLACE / file.relative_to(source): file for file in source.rglob("*") if file.is_file()}
+    story = support.ROOT / "Tests/ClinicFeaturesTests"
+    for file in [story / "Features.swift", *story.glob("Features/*.feature")]:
+        files[PLACE / "Tests" / file.relative_to(story.parent)] = file
+    for target, file in files.items():
+        if not (target.exists() and target.read_bytes() == file.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.read_bytes())
-    shutil.rmtree(CASSETTES, ignore_errors=True)
-    CASSETTES.mkdir()
+    for cassettes in [CASSETTES, *(PLACE / "Tests" / name / "Features/Cassettes" for name in outside_features.CASSETTES)]:
+        shutil.rmtree(cassettes, ignore_errors=True)
+        cassettes.mkdir()
 
 
 def swift(*words, **variables):
     """Runs `swift WORDS…` in the package's folder. Returns its output, and whether it succeeded."""
+    programs = pathlib.Path(support.binary("clinic")).parent
+    variables = {"PATH": f"{programs}:{os.environ['PATH']}", "PWD": str(PLACE), **variables}
     ended = subprocess.run(
-        ["swift", *words], cwd=PLACE, env={**support.environment(), "PWD": str(PLACE), **variables},
+        ["swift", *words], cwd=PLACE, env={**support.environment(), **variables},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3600,
     )
     return ended.returncode == 0, ended.stdout
@@ -51,18 +60,23 @@ def answer(handler, body):
     return 200, [("Content-Type", "text/plain")], f"sold {handler.path.split('/')[1]}".encode()
 
 
-def check(checks, system):
-    """Builds and tests the package with a build system: records, replays, and replays with a failure."""
+def check(checks, system, configuration, rounds):
+    """Builds and tests the package with a build system."""
     lay_out()
     begun = time.monotonic()
     # Debug information takes a tenth of the time, and is not needed.
-    options = ["--build-system", system, "-Xswiftc", "-gnone"]
+    options = ["--build-system", system, "--configuration", configuration, "-Xswiftc", "-gnone"]
     built, words = swift("build", "--build-tests", *options)
     if not checks.that(built, f"{system}: a package that depends on DioramaTesting builds", words[-3000:]):
         return
-    checks.say(f"{system}: built in {time.monotonic() - begun:.0f} s")
-    test = ["test", "--skip-build", *options]
+    checks.say(f"{system}, {configuration}: built in {time.monotonic() - begun:.0f} s")
+    if configuration == "debug":
+        check_shop(checks, system, ["test", "--skip-build", *options, "--filter", "ShopTests"])
+    outside_features.check(checks, swift, PLACE / "Tests", options, rounds)
 
+
+def check_shop(checks, system, test):
+    """Records, replays, and replays with a failure."""
     passed, words = swift(*test)
     checks.that(not passed, "without cassettes the tests fail", words)
     checks.that("DIORAMA_MODE=record swift test --filter 'ShopTests.BuyingTests/politely'" in words,
@@ -102,9 +116,17 @@ def check(checks, system):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--build-system", nargs="+", default=["native"], choices=["native", "swiftbuild"])
+    options.add_argument("--configuration", nargs="+", default=["debug"], choices=["debug", "release"])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--soak", action="store_true", help="100 rounds, both build systems and configurations")
+    chosen = options.parse_args()
+    systems, configurations, rounds = chosen.build_system, chosen.configuration, chosen.rounds
+    if chosen.soak:
+        systems, configurations, rounds = ["native", "swiftbuild"], ["debug", "release"], 100
     checks = support.Checks("outside package")
-    for system in options.parse_args().build_system:
-        check(checks, system)
+    for system in systems:
+        for configuration in configurations:
+            check(checks, system, configuration, rounds)
     checks.end()
 
 

@@ -108,6 +108,18 @@ struct FeaturesCommandTests {
     #expect(try await run("check", "booking.feature").status == 0)
   }
 
+  @Test("check prints features without scenarios, and scenarios without steps")
+  func emptyParts() async throws {
+    try folder.write("Feature: F\n  Scenari: S\n", to: "a.feature")
+    try folder.write("Feature: G\n  Scenario: S\n    Whn she books 2 slots\n", to: "b.feature")
+    let outcome = try await run("check")
+    #expect(outcome.status == 1)
+    let lines = outcome.text.split(separator: "\n")
+    #expect(lines.first?.hasPrefix("a.feature:1:1: error: the feature has no scenarios to run; ") == true)
+    #expect(lines.last?.hasPrefix("b.feature:2:3: error: the scenario has no steps; ") == true)
+    #expect(lines.count == 2)
+  }
+
   @Test("check prints all syntax errors and exits with 65")
   func syntax() async throws {
     try folder.write("Feature: F\n  Scenario: S\n    Given a\n    nonsense\n  more\n", to: "broken.feature")

@@ -63,22 +63,9 @@ struct CommonPageStepsTests {
     of steps: String..., pages: [any PageObject.Type] = [HomePage.self, LoginPage.self]
   ) async throws -> [String] {
     let text = "Feature: Pages\n  Scenario: Visit\n" + steps.map { "    \($0)\n" }.joined()
-    let document = try GherkinParser().parse(text, uri: "pages.feature")
-    let failures = Guarded<[String]>([])
-    let progress = ScenarioProgress()
-    try await ScenarioScreens.$current.withValue(ScenarioScreens()) {
-      for scenario in PackedScenario.all(in: document) {
-        _ = try await ScenarioRunner(
-          scenario: scenario, source: FeatureSource(name: "Pages", path: "/pages.feature", module: "Tests"),
-          progress: progress, process: ScenarioProcess(observers: []),
-          fail: { message, place in
-            progress.note(message)
-            failures.withLock { $0.append("\(place.line): \(message)") }
-          }, makeDefinitions: { Features(pages: pages) }
-        ).run()
-      }
+    return try await ScenarioScreens.$current.withValue(ScenarioScreens()) {
+      try await FeatureRun(text, Features(pages: pages)).failures.map { "\($0.place.line): \($0.message)" }
     }
-    return failures.withLock { $0 }
   }
 
   @Test("pass when the page is presented, in each wording")

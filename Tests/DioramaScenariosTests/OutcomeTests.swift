@@ -29,6 +29,9 @@ private struct Trouble: Error {}
     let run = try await FeatureRun("Given a", try make())
     #expect(run.messages == ["the step definitions cannot be created: Trouble()"])
     #expect(run.failures[0].place.line == 2)
+    // Reports contain it.
+    #expect(run.statuses == [.failed])
+    #expect(run.log.results[0].message == run.messages[0])
   }
 
   @Test("reports all undefined steps with snippets and the nearest definitions, and skips the others")
@@ -123,6 +126,7 @@ private struct Trouble: Error {}
     guard case .runFinished(hasSucceeded: true) = twice.log.events.last else { throw Trouble() }
     let wrong = try await FeatureRun(text.replacing("@retry:2", with: "@retry:many"), steps)
     #expect(wrong.messages[0].hasPrefix("'@retry:many' is not valid"))
+    #expect(wrong.statuses == [.failed])
   }
 
   @Test("runs definitions on the main actor")
@@ -207,6 +211,24 @@ private struct Trouble: Error {}
         Before { throw KitError("no") }; Before {}; Given("x") {}; After {}
       })
     #expect(run.statuses == [.failed, .skipped, .skipped, .passed])
+  }
+
+  @Test("hands attachments to the test library, at the place of the step or hook; logs and links go to reports alone")
+  func attachments() async throws {
+    let steps = Steps {
+      Given("x") {
+        ScenarioContext.current?.attach([1, 2], mediaType: "image/png")
+        Steps {}.attach("seen", name: "notes.txt")
+        Steps {}.log("a line")
+        Steps {}.link("https://example.com")
+      }
+      After { ScenarioContext.current?.attach([3], mediaType: "application/vnd.diorama.report+json") }
+    }
+    let run = try await FeatureRun("Given x", steps)
+    #expect(run.attachments.map(\.0.fileName) == ["attachment.png", "notes.txt", "attachment.json"])
+    #expect(run.attachments.map(\.0.bytes) == [[1, 2], Array("seen".utf8), [3]])
+    #expect(run.attachments.prefix(2).allSatisfy { $0.place.line == 3 && $0.place.fileID == "Tests/booking.feature" })
+    #expect(run.attachments.last?.place.fileID.hasSuffix("OutcomeTests.swift") == true)
   }
 
   @Test("runs BeforeAll once for scenarios that run in parallel, and AfterAll at the end")

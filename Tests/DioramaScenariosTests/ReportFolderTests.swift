@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Gherkin
 import ScenarioReports
 import Testing
 
@@ -28,6 +29,41 @@ import Testing
     try "old\n".write(toFile: path + "/messages.ndjson", atomically: true, encoding: .utf8)
     _ = try ReportFolder(path: path).open()
     #expect(try String(contentsOfFile: path + "/messages.ndjson", encoding: .utf8) == "")
+  }
+
+  @Test("contains a feature file once, however many processes run its scenarios")
+  func featureOnce() async throws {
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    let feature = "Feature: Booking\n  Scenario: a visit\n    Given a slot\n"
+    try feature.write(toFile: path + "/booking.feature", atomically: true, encoding: .utf8)
+    let folder = ReportFolder(path: path + "/reports")
+    // As in processes of their own.
+    for process in 1...3 {
+      let writer = try folder.open()
+      let observer = ReportObserver(ids: IDGenerator(from: process << 24)) {
+        writer.append($0)
+      } once: {
+        folder.once($0, $1)
+      }
+      let run = try await FeatureRun(
+        feature, path: path + "/booking.feature", observers: [observer], Steps { Given("a slot") {} })
+      #expect(run.statuses == [.passed])
+    }
+    let messages = ReportFolder.readable(try String(contentsOfFile: path + "/reports/messages.ndjson", encoding: .utf8))
+    var pickles: [String] = []
+    var cases: [String] = []
+    var sources = 0
+    for message in messages {
+      switch message {
+      case .pickle(let pickle): pickles.append(pickle.id)
+      case .testCase(let testCase): cases.append(testCase.pickleId)
+      case .source: sources += 1
+      default: break
+      }
+    }
+    #expect(sources == 1 && pickles.count == 1)
+    #expect(cases == [pickles[0], pickles[0], pickles[0]])
   }
 
   @Test("says that a folder cannot be written")

@@ -21,6 +21,21 @@ struct FeatureFileTests {
     #expect(problems("# language: xx\n").first?.hasPrefix("/tests/a.feature:1:1: error: ") == true)
   }
 
+  @Test(
+    "say what was probably meant",
+    arguments: [
+      ("Feature: A\n  Scenari: b\n", "; did you mean 'Scenario:'?"),
+      ("Feature: A\r\n  Scenario b: c\r\n", "; write a colon after 'Scenario'"),
+      ("Feature: A\n  Scenario: b\n    Whn c\n", "; did you mean 'When'?"),
+      ("# language: de\nFunktionalität: A\n  Szenaro: b\n", "; did you mean 'Szenario:'?"),
+      ("Feature: A\n  Scenario: b\n    Given c\n    Something else: entirely\n", "'Something else: entirely'"),
+    ])
+  func advice(_ text: String, _ end: String) {
+    let lines = problems(text)
+    // A line before the first step is a description.
+    #expect(lines.isEmpty || lines.first?.hasSuffix(end) == true, "\(lines)")
+  }
+
   @Test("report each wrong tag once, where it is")
   func tags() {
     let text = """

@@ -1,5 +1,6 @@
 import Basics
 import EnvironmentService
+import FeatureTestSources
 import Foundation
 import Gherkin
 import LaunchContract
@@ -41,7 +42,7 @@ struct FeatureFiles {
         let document = try GherkinParser().parse(text, uri: path)
         files.append(File(path: path, document: document, scenarios: PackedScenario.all(in: document)))
       } catch {
-        problems += Self.problems(error, path)
+        problems += Self.problems(error, in: text, path)
       }
     }
   }
@@ -53,11 +54,13 @@ struct FeatureFiles {
     String(validating: try WholeFiles.read(path), as: UTF8.self)
   }
 
-  static func problems(_ errors: GherkinErrors, _ path: String) -> [Problem] {
+  static func problems(_ errors: GherkinErrors, in text: String, _ path: String) -> [Problem] {
     errors.errors.map { error in
       let place = FilePlace(path: path, line: error.location.line, column: error.location.column ?? 1)
       // The place is in front of the message already.
-      return Problem(place: place, message: error.message.replacing(#/^\(\d+:\d+\): /#, with: ""))
+      return Problem(
+        place: place,
+        message: error.message.replacing(#/^\(\d+:\d+\): /#, with: "") + FeatureFile.advice(on: error, in: text))
     }
   }
 

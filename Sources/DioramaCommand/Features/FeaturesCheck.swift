@@ -26,7 +26,7 @@ enum FeaturesCheck {
 
   struct Report: Encodable {
     enum Kind: String, Encodable {
-      case syntax, tag, expression, undefined, ambiguous, unused
+      case syntax, tag, expression, empty, undefined, ambiguous, unused
     }
 
     struct Problem: Encodable {
@@ -99,7 +99,7 @@ enum FeaturesCheck {
 
       var known: [String: [Int]] = [:]
       for file in files.files {
-        problems += Self.tagProblems(file)
+        problems += Self.tagProblems(file) + Self.emptyParts(file)
         for scenario in file.scenarios {
           scenarios += 1
           for step in scenario.steps {
@@ -145,6 +145,23 @@ enum FeaturesCheck {
       }
     }
 
+    /// A feature without scenarios, and scenarios without steps: what was written there is a description.
+    private static func emptyParts(_ file: FeatureFiles.File) -> [Problem] {
+      if file.scenarios.isEmpty {
+        let line = file.document.feature?.location.line ?? 1
+        return [
+          Problem(
+            kind: .empty, place: FilePlace(path: file.path, line: line, column: 1),
+            message: "the feature has no scenarios to run; a line whose keyword is misspelt is read as its description")
+        ]
+      }
+      return file.scenarios.filter(\.steps.isEmpty).map { scenario in
+        Problem(
+          kind: .empty, place: FilePlace(path: file.path, line: scenario.line, column: scenario.column),
+          message: "the scenario has no steps; a line whose keyword is misspelt is read as its description")
+      }
+    }
+
     var lines: [String] {
       var lines: [String] = []
       for problem in problems {
@@ -178,9 +195,9 @@ enum FeaturesCheck {
     "features check", "find mistakes in feature files and step definitions",
     usage: ["features check [option …] [PATH …]"],
     about: """
-      Prints syntax errors, undefined and ambiguous steps, unused definitions, and
-      invalid expressions, each with its location, and code for the missing
-      definitions. Definitions are read from Swift files without compiling them.
+      Prints syntax errors, scenarios without steps, undefined and ambiguous steps,
+      unused definitions, and invalid expressions, each with its location, and code
+      for the missing definitions. Definitions are read from Swift files without compiling them.
       Unused definitions are reported only if every PATH is a folder.
       """,
     options: [

@@ -17,7 +17,7 @@ enum FeaturesFormat {
         changed.append(path)
         if !isCheck { try replace(path, Array(formatted.utf8)) }
       } catch let errors as GherkinErrors {
-        problems = FeatureFiles.problems(errors, path)
+        problems = FeatureFiles.problems(errors, in: (try FeatureFiles.text(path)) ?? "", path)
       } catch FeatureFiles.NotUTF8.file {
         problems = [.init(place: FilePlace(path: path, line: 1, column: 1), message: FeatureFiles.encodingProblem)]
       }

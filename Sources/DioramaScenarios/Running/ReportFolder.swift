@@ -12,7 +12,7 @@ import ScenarioReports
 ///
 /// `swift test` starts a process for XCTest and one for Swift Testing, and more with `--parallel`. They all append to the
 /// same messages, since they have the same parent, and the last one to end writes the reports about all. The first process
-/// of another run replaces the files. The file `.run` identifies the run.
+/// of another run replaces the files. The file `.run` identifies the run, and lists the feature files in the messages.
 struct ReportFolder: Sendable {
   let path: String
 
@@ -27,7 +27,7 @@ struct ReportFolder: Sendable {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true))
     let writer: Result<MessageWriter, CodedError> = try locked { descriptor in
       let run = Self.currentRun
-      if Self.content(of: descriptor) != run {
+      if !Self.content(of: descriptor).hasPrefix(run) {
         for file in ["messages.ndjson", "junit.xml", "report.html"] { unlink("\(path)/\(file)") }
         ftruncate(descriptor, 0)
         _ = Array(run.utf8).withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
@@ -35,6 +35,26 @@ struct ReportFolder: Sendable {
       do throws(CodedError) { return .success(try MessageWriter(path: messages)) } catch { return .failure(error) }
     }
     return try writer.get()
+  }
+
+  /// Calls `body` unless a process of this run has already done so with this key. Other processes wait meanwhile.
+  ///
+  /// - Parameters:
+  ///   - key: a name without line breaks.
+  ///   - body: what must happen once in a run.
+  func once(_ key: String, _ body: () -> Void) {
+    do {
+      try locked { descriptor in
+        let content = Self.content(of: descriptor)
+        if content.split(separator: "\n").contains(Substring(key)) { return }
+        body()
+        let line = Array("\(key)\n".utf8)
+        _ = line.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(content.utf8.count)) }
+      }
+    } catch {
+      Self.complain("\(error)")
+      body()
+    }
   }
 
   /// Writes the reports about all messages of the run so far.
@@ -76,9 +96,11 @@ struct ReportFolder: Sendable {
   }()
 
   private static func content(of descriptor: Int32) -> String {
-    var bytes = [UInt8](repeating: 0, count: 256)
-    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-    return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    let size = max(0, Int(lseek(descriptor, 0, SEEK_END)))
+    let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      count = max(0, pread(descriptor, buffer.baseAddress, size, 0))
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Excludes other processes.

@@ -13,18 +13,22 @@ import Testing
 final class ReportObserver: ScenarioObserver {
   private let translation: Guarded<MessageTranslation>
   private let write: @Sendable (Message) -> Void
+  private let once: @Sendable (_ key: String, _ body: () -> Void) -> Void
   private let end: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - ids: the ids of the messages, which no other process writing to the same file may use.
+  ///   - ids: the ids of the messages, below 2^54, which no other process writing to the same file may use.
   ///   - write: receives the messages, one after the other.
+  ///   - once: calls its body, which writes a feature file, unless another process has done so for the key.
   ///   - end: called after the last message.
   init(
     ids: IDGenerator = IDGenerator(), write: @escaping @Sendable (Message) -> Void,
+    once: @escaping @Sendable (_ key: String, _ body: () -> Void) -> Void = { _, body in body() },
     end: @escaping @Sendable () -> Void = {}
   ) {
     translation = Guarded(MessageTranslation(ids: ids))
     self.write = write
+    self.once = once
     self.end = end
   }
 
@@ -38,6 +42,8 @@ final class ReportObserver: ScenarioObserver {
       let first = Int.random(in: 1..<1 << 30) << 24
       return ReportObserver(ids: IDGenerator(from: first)) {
         writer.append($0)
+      } once: {
+        folder.once($0, $1)
       } end: {
         folder.writeReports()
       }
@@ -50,6 +56,9 @@ final class ReportObserver: ScenarioObserver {
   func receive(_ event: ScenarioEvent, at time: Date) {
     // Within the lock, so that messages are written in their order.
     let isEnd = translation.withLock { translation in
+      if let feature = translation.feature(of: event) {
+        once(feature.key) { for message in feature.messages { write(message) } }
+      }
       for message in translation.messages(for: event, at: .init(time)) { write(message) }
       if case .runFinished = event { return true }
       return false
@@ -210,22 +219,39 @@ private struct MessageTranslation {
     return messages
   }
 
-  /// The pickle of a scenario, from its feature file if that can be read.
+  /// The messages about the feature file of a scenario; nil if it is known, or cannot be read.
+  ///
+  /// Their ids follow from the file, so that it is enough if one of several processes writes them.
+  mutating func feature(of event: ScenarioEvent) -> (key: String, messages: [Message])? {
+    guard case .found(let plan) = event, pickles[plan.source.path] == nil else { return nil }
+    let path = plan.source.path
+    let uri = path.pathForReports
+    pickles[path] = []
+    guard path.hasSuffix(".feature") || path.hasSuffix(".feature.md"),
+      let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8)
+    else { return nil }
+    let first = Self.firstID(of: uri + "\n" + text)
+    var ids = IDGenerator(from: first)
+    guard let document = try? GherkinParser().parse(text, uri: uri, ids: &ids) else { return nil }
+    let found = PickleCompiler.pickles(of: document, ids: &ids)
+    pickles[path] = found
+    let messages = [Message.source(Source(uri: uri, data: text)), .gherkinDocument(document)]
+    return (String(first), messages + found.map(Message.pickle))
+  }
+
+  /// An id for which a text has enough successors: at least 2^54, where no process has its own.
+  private static func firstID(of text: String) -> Int {
+    // FNV-1a.
+    let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325) { (hash: UInt64, byte) in
+      (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+    }
+    return Int(hash >> 34 | 1 << 30) << 24
+  }
+
+  /// The pickle of a scenario.
   private mutating func pickle(of plan: ScenarioPlan, _ messages: inout [Message]) -> Pickle {
     let path = plan.source.path
     let uri = path.pathForReports
-    if pickles[path] == nil {
-      pickles[path] = []
-      if path.hasSuffix(".feature") || path.hasSuffix(".feature.md"),
-        let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8),
-        let document = try? GherkinParser().parse(text, uri: uri, ids: &ids)
-      {
-        let found = PickleCompiler.pickles(of: document, ids: &ids)
-        pickles[path] = found
-        messages += [.source(Source(uri: uri, data: text)), .gherkinDocument(document)]
-        messages += found.map(Message.pickle)
-      }
-    }
     let scenario = plan.scenario
     // The file may have changed since the tests were built.
     if let known = pickles[path]?.first(where: {

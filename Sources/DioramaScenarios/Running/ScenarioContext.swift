@@ -95,6 +95,13 @@ struct ScenarioAttachment: Sendable {
   /// Whether it was given as a text.
   var isText = false
 
+  /// Its name, or one with the usual ending of its type.
+  var fileName: String {
+    if let name { return name }
+    let ending = ["text/plain": "txt", "image/jpeg": "jpg", "image/svg+xml": "svg"][mediaType]
+    return "attachment." + (ending ?? mediaType.split { "/+".contains($0) }.last.map(String.init) ?? "bin")
+  }
+
   /// Where attachments of a hook of the run go.
   @TaskLocal static var recordOfRunHook: (@Sendable (ScenarioAttachment) -> Void)?
 

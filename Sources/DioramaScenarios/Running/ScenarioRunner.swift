@@ -73,6 +73,8 @@ struct ScenarioRunner {
   var retries = 0
   /// Records a failure with the test library, which tells ``progress``.
   let fail: (_ message: String, _ place: SourceLocation) -> Void
+  /// Hands an attachment to the test library. It may be called on any thread.
+  var attach: @Sendable (_ attachment: ScenarioAttachment, _ place: SourceLocation) -> Void = { _, _ in }
   let makeDefinitions: () throws -> any StepDefinitions
 
   /// Runs the scenario, again if it fails and may be retried.
@@ -80,13 +82,13 @@ struct ScenarioRunner {
   /// - Returns: how its last attempt ended.
   /// - Throws: only what cancels the test.
   func run() async throws -> Outcome {
+    let id = process.nextID()
     let retries: Int
     do { retries = try scenario.retries ?? self.retries } catch {
-      fail("\(error)", location(scenario.line, scenario.column))
+      fail("\(error)", before: id, attempt: 0)
       process.noteFailure()
       return .failed
     }
-    let id = process.nextID()
     var outcome = Outcome.passed
     for attempt in 0...retries {
       progress.begin(willBeRetried: attempt < retries)
@@ -100,7 +102,7 @@ struct ScenarioRunner {
   private func run(_ id: ScenarioPlan.ID, attempt: Int) async throws -> Outcome {
     let definitions: any StepDefinitions
     do { definitions = try makeDefinitions() } catch {
-      fail("the step definitions cannot be created: \(error)", location(scenario.line, scenario.column))
+      fail("the step definitions cannot be created: \(error)", before: id, attempt: attempt)
       return .failed
     }
     let catalog = StepCatalog(definitions.steps)
@@ -115,6 +117,12 @@ struct ScenarioRunner {
     if !catalog.problems.isEmpty || attempt.hasMismatch { progress.forbidRetry() }
     for problem in catalog.problems { fail(problem.message, problem.place) }
     return try await attempt.run()
+  }
+
+  /// Records a failure that prevents all steps.
+  private func fail(_ message: String, before id: ScenarioPlan.ID, attempt: Int) {
+    fail(message, location(scenario.line, scenario.column))
+    ScenarioAttempt(self, id, StepCatalog([]), nil, attempt: attempt).report(message)
   }
 
   /// A place in the feature file.
@@ -192,10 +200,16 @@ private final class ScenarioAttempt {
     let process = runner.process
     let plan = ScenarioPlan(id, scenario, of: runner.source, items: items.map(\.planned), catalog)
     self.plan = plan
+    let attach = runner.attach
+    let places = items.map { $0.place(in: runner) }
+    let scenarioPlace = runner.location(scenario.line, scenario.column)
     context = ScenarioContext(
       scenario, of: runner.source, attempt: attempt, progress: runner.progress, catalog: catalog
     ) { attachment, index in
       process.tell(.attached(plan.id, attempt: attempt, index: index, attachment))
+      // Logs and links are part of a report's text.
+      guard ![ScenarioAttachment.log, ScenarioAttachment.links].contains(attachment.mediaType) else { return }
+      attach(attachment, index.map { places[$0] } ?? scenarioPlace)
     }
     screenshots = ScreenshotRecorder(screens: screens) { [context] bytes, mediaType, name in
       context.attach(bytes, mediaType: mediaType, name: name)
@@ -226,6 +240,22 @@ private final class ScenarioAttempt {
     if let cancellation { throw cancellation }
     if hasFailed { return .failed }
     return skipReason.map { .skipped($0) } ?? .passed
+  }
+
+  /// Reports an attempt in which nothing can run: its first item as failed, the others as skipped.
+  func report(_ message: String) {
+    let process = runner.process
+    if number == 0 {
+      process.tell(.found(plan))
+      process.tell(.planned(plan))
+    }
+    process.tell(.attemptStarted(plan.id, attempt: number))
+    for index in items.indices {
+      process.tell(.stepStarted(plan.id, attempt: number, index: index))
+      let result = index == 0 ? StepResult(status: .failed, message: message) : StepResult(status: .skipped)
+      process.tell(.stepFinished(plan.id, attempt: number, index: index, result))
+    }
+    process.tell(.attemptFinished(plan.id, attempt: number, willBeRetried: runner.progress.willBeRetried))
   }
 
   /// The index of what precedes the hooks after the scenario.
@@ -402,6 +432,15 @@ private final class ScenarioAttempt {
 }
 
 extension ScenarioAttempt.Item {
+  /// The place of a step in the feature file, or of a hook in its Swift file.
+  fileprivate func place(in runner: ScenarioRunner) -> SourceLocation {
+    switch self {
+    case .provisioning(let environment), .ending(let environment): environment.place
+    case .hook(let hook): hook.place
+    case .step(let step, _): runner.location(step.line, step.column)
+    }
+  }
+
   fileprivate var planned: ScenarioPlan.Item {
     switch self {
     case .provisioning(let environment):

@@ -59,6 +59,9 @@ public func run<Definitions: StepDefinitions>(_ definitions: @autoclosure @escap
     scenario: scenario, source: FeatureSource(name: feature.name, path: feature.path, module: test.id.moduleName),
     progress: progress, process: .shared,
     fail: { message, place in Issue.record(Comment(rawValue: message), sourceLocation: place) },
+    attach: { attachment, place in
+      Attachment.record(attachment.bytes, named: attachment.fileName, sourceLocation: place)
+    },
     makeDefinitions: definitions
   ).run()
   if case .skipped(let reason) = outcome {

@@ -44,7 +44,7 @@ open class FeatureTestCase: XCTestCase {
       name: feature, path: path, module: module, filter: "\(module).\(Self.self)/\(methodName)")
     let runner = ScenarioRunner(
       scenario: scenario, source: source, progress: progress, process: .shared,
-      fail: { message, place in self.fail(message, place) }, makeDefinitions: makeDefinitions)
+      fail: { message, place in self.fail(message, place) }, attach: attach, makeDefinitions: makeDefinitions)
     return try await ScenarioProgress.$current.withValue(progress) { try await runner.run() }
   }
 
@@ -60,8 +60,24 @@ open class FeatureTestCase: XCTestCase {
     return nil
   }
 
+  /// Adds an attachment to the test's report. XCTest on Linux has no attachments.
+  private var attach: @Sendable (ScenarioAttachment, SourceLocation) -> Void {
+    #if canImport(Darwin)
+      nonisolated(unsafe) let test = self
+      return { attachment, _ in
+        let types = ["image/png": "public.png", "image/jpeg": "public.jpeg"]
+        let type = types[attachment.mediaType] ?? (attachment.isText ? "public.plain-text" : "public.data")
+        let added = XCTAttachment(data: Data(attachment.bytes), uniformTypeIdentifier: type)
+        added.name = attachment.fileName
+        test.add(added)
+      }
+    #else
+      return { _, _ in }
+    #endif
+  }
+
   #if canImport(Darwin)
-    private func fail(_ message: String, _ place: SourceLocation) {
+    func fail(_ message: String, _ place: SourceLocation) {
       record(
         XCTIssue(
           type: .assertionFailure, compactDescription: message,
@@ -78,7 +94,7 @@ open class FeatureTestCase: XCTestCase {
       super.record(issue)
     }
   #else
-    private func fail(_ message: String, _ place: SourceLocation) {
+    func fail(_ message: String, _ place: SourceLocation) {
       recordFailure(withDescription: message, inFile: place.filePath, atLine: place.line, expected: true)
     }
 

@@ -22,10 +22,10 @@ open class NativeTestCase: FeatureTestCase {
 
   /// Runs all scenarios in ``path`` and its subfolders, in the order of the files' paths.
   ///
-  /// Each failure is reported in its feature file. Skipped scenarios are printed.
+  /// Each failure is reported in its feature file, also that the file cannot be read or parsed; the others run. Skipped scenarios are printed.
   ///
   /// - Parameter definitions: the step definitions, created again for each attempt at a scenario.
-  /// - Throws: an error if there are no feature files, or one cannot be read or parsed.
+  /// - Throws: an error if there are no feature files.
   public func runFeatures<Definitions: StepDefinitions>(
     _ definitions: @autoclosure @escaping () throws -> Definitions
   ) async throws {
@@ -35,10 +35,20 @@ open class NativeTestCase: FeatureTestCase {
     for file in files {
       let text: String
       do { text = try String(contentsOf: file, encoding: .utf8) } catch {
-        throw ScenarioError("\(file.path): the file cannot be read: \(error.localizedDescription)")
+        let place = Self.place(in: file, Location(line: 1, column: nil))
+        fail("the file cannot be read: \(error.localizedDescription)", place)
+        continue
       }
-      try await runFeature(text, path: file.path, definitions)
+      do { try await runFeature(text, path: file.path, definitions) } catch let errors as GherkinErrors {
+        for error in errors.errors { fail(error.message, Self.place(in: file, error.location)) }
+      }
     }
+  }
+
+  private static func place(in file: URL, _ location: Location) -> SourceLocation {
+    SourceLocation(
+      fileID: "Features/\(file.lastPathComponent)", filePath: file.path, line: location.line,
+      column: max(location.column ?? 1, 1))
   }
 
   func runFeature(

@@ -12,5 +12,26 @@ let package = Package(
       name: "ShopTests",
       dependencies: ["shop", .product(name: "DioramaTesting", package: "diorama")],
       exclude: ["Cassettes"]),
+    .testTarget(
+      name: "ClinicFeaturesTests",
+      dependencies: [
+        .product(name: "DioramaScenarios", package: "diorama"), .product(name: "DioramaTesting", package: "diorama"),
+      ],
+      exclude: ["Features/Cassettes"],
+      plugins: [.plugin(name: "FeatureTests", package: "diorama")]),
+    .testTarget(
+      name: "TroubleTests",
+      dependencies: [.product(name: "DioramaScenarios", package: "diorama")],
+      exclude: ["Features/Cassettes"],
+      plugins: [.plugin(name: "FeatureTests", package: "diorama")]),
+    .testTarget(
+      name: "PluginTests",
+      dependencies: [.product(name: "DioramaScenarios", package: "diorama")],
+      swiftSettings: [.defaultIsolation(MainActor.self)],
+      plugins: [.plugin(name: "FeatureTests", package: "diorama")]),
+    .testTarget(
+      name: "PluginXCTests",
+      dependencies: [.product(name: "DioramaScenarios", package: "diorama")],
+      plugins: [.plugin(name: "FeatureTests", package: "diorama")]),
   ]
 )

@@ -9,14 +9,14 @@ import Testing
 
 @Suite("Environment steps")
 struct EnvironmentStepsTests {
-  private let folder: ScenarioTrial.Folder
+  private let folder: FeatureFolder
 
   init() throws { folder = try .init() }
 
   private func run(
     _ steps: String, tags: String = "@mode:mock", _ own: @escaping () -> [Step] = { [] }
-  ) async throws -> ScenarioTrial {
-    try await ScenarioTrial("Feature: F\n\(tags)\nScenario: S\n\(steps)", in: folder) {
+  ) async throws -> FeatureRun {
+    try await FeatureRun("Feature: F\n\(tags)\nScenario: S\n\(steps)", in: folder) {
       TrialDefinitions(.init(upstreams: ["api": "https://example.com"], policies: .init(allowNoRequests: true))) {
         EnvironmentSteps(app: "/bin/sh", timeout: .seconds(10))
         When("{string} is asked for") { (path: String) in
@@ -86,7 +86,7 @@ struct EnvironmentStepsTests {
       message.hasPrefix(
         "the app has asked for GET /tea/7 1 time, not 2; it has asked for:\n  GET https://example.com/tea/7 (mocked, 200)"
       ), "\(message)")
-    let answers = trial.events.compactMap { event -> String? in
+    let answers = trial.log.events.compactMap { event -> String? in
       guard case .attached(_, _, .some, let attachment) = event else { return nil }
       return "\(attachment.mediaType) \(String(decoding: attachment.bytes, as: UTF8.self))"
     }
@@ -107,7 +107,7 @@ struct EnvironmentStepsTests {
       And "tea" is asked for
       """)
     #expect(trial.failures.isEmpty, "\(trial.failures)")
-    let answers = trial.events.compactMap { event -> String? in
+    let answers = trial.log.events.compactMap { event -> String? in
       if case .attached(_, _, .some, let attachment) = event { attachment.mediaType } else { nil }
     }
     #expect(answers == ["503", "200", "500", "200"])
@@ -142,7 +142,7 @@ struct EnvironmentStepsTests {
 
   @Test("need an environment")
   func environment() async throws {
-    let trial = try await ScenarioTrial("Feature: F\nScenario: S\nWhen 1 minute passes", in: folder) {
+    let trial = try await FeatureRun("Feature: F\nScenario: S\nWhen 1 minute passes", in: folder) {
       TrialDefinitions { EnvironmentSteps() }
     }
     #expect(trial.failures.first?.message.hasPrefix("the scenario has no environment; add a tag such as") == true)

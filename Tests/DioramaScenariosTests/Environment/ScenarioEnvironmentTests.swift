@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Environment of a scenario")
 struct ScenarioEnvironmentTests {
-  private let folder: ScenarioTrial.Folder
+  private let folder: FeatureFolder
 
   init() throws { folder = try .init() }
 
@@ -35,7 +35,7 @@ struct ScenarioEnvironmentTests {
   @Test("exists only if a tag or the configuration asks for one")
   func exists() async throws {
     let seen = Guarded<[String]>([])
-    let trial = try await ScenarioTrial("Feature: F\n@smoke\nScenario: S\nWhen I look", in: folder) {
+    let trial = try await FeatureRun("Feature: F\n@smoke\nScenario: S\nWhen I look", in: folder) {
       TrialDefinitions { Self.looking(seen) }
     }
     #expect(trial.failures.map(\.message).first?.contains("no current environment") == true)
@@ -45,7 +45,7 @@ struct ScenarioEnvironmentTests {
   @Test("has the settings of tags over those of the configuration")
   func precedence() async throws {
     let seen = Guarded<[String]>([])
-    let trial = try await ScenarioTrial(
+    let trial = try await FeatureRun(
       """
       @seed:feature
       Feature: F
@@ -88,21 +88,21 @@ struct ScenarioEnvironmentTests {
       """
     let origin = upstream.origin.description
     let seen = Guarded<[String]>([])
-    let recorded = try await ScenarioTrial(feature, in: folder) {
+    let recorded = try await FeatureRun(feature, in: folder) {
       TrialDefinitions(.init(.record, upstreams: ["api": origin])) { Self.looking(seen) }
     }
     upstream.stop()
     #expect(recorded.failures.isEmpty, "\(recorded.failures)")
     #expect(folder.cassettes.count == 3)
     #expect(folder.cassettes.contains("Cassettes/Shop/Buys/tea.har"), "\(folder.cassettes)")
-    let replayed = try await ScenarioTrial(feature, in: folder) {
+    let replayed = try await FeatureRun(feature, in: folder) {
       TrialDefinitions(.init(.replay)) { Self.looking(seen) }
     }
     #expect(replayed.failures.isEmpty, "\(replayed.failures)")
     #expect(seen.withLock { $0 } == ["/tea", "/rice", "/all", "/tea", "/rice", "/all"])
 
     // Another request is a miss, which fails the scenario at its place.
-    let missed = try await ScenarioTrial(feature.replacing("\"<item>\"", with: "\"salt\""), in: folder) {
+    let missed = try await FeatureRun(feature.replacing("\"<item>\"", with: "\"salt\""), in: folder) {
       TrialDefinitions(.init(.replay)) { Self.looking(seen) }
     }
     #expect(missed.failures.count == 2)
@@ -117,7 +117,7 @@ struct ScenarioEnvironmentTests {
   @Test("is missing if it cannot be provisioned, which fails the scenario with advice that works")
   func provisioning() async throws {
     let seen = Guarded<[String]>([])
-    let trial = try await ScenarioTrial("Feature: F\n@mode:replay\nScenario: S\nWhen I look", in: folder) {
+    let trial = try await FeatureRun("Feature: F\n@mode:replay\nScenario: S\nWhen I look", in: folder) {
       TrialDefinitions { Self.looking(seen) }
     }
     #expect(trial.failures.count == 1)
@@ -130,8 +130,7 @@ struct ScenarioEnvironmentTests {
 
   @Test("reports failures of verifications in the step that verifies")
   func verifications() async throws {
-    let trial = try await ScenarioTrial("Feature: F\n@mode:mock\nScenario: S\nThen it was asked\nThen more", in: folder)
-    {
+    let trial = try await FeatureRun("Feature: F\n@mode:mock\nScenario: S\nThen it was asked\nThen more", in: folder) {
       TrialDefinitions(.init(upstreams: ["api": "https://example.com"])) {
         Then("it was asked") { try await TestEnvironment.current.verify(.get("/tea"), count: 1) }
         Then("more") {}
@@ -145,7 +144,7 @@ struct ScenarioEnvironmentTests {
   @Test("is provisioned again for each attempt")
   func retries() async throws {
     let attempts = Guarded(0)
-    let trial = try await ScenarioTrial("Feature: F\n@mode:mock @retry:1\nScenario: S\nWhen I try", in: folder) {
+    let trial = try await FeatureRun("Feature: F\n@mode:mock @retry:1\nScenario: S\nWhen I try", in: folder) {
       TrialDefinitions {
         When("I try") {
           _ = try TestEnvironment.current

@@ -1,3 +1,4 @@
+import Foundation
 import Gherkin
 import XCTest
 
@@ -29,7 +30,7 @@ final class FeatureXCTests: XCTestCase {
 
   func testAssertionKeepsItsLineAndNamesTheFeature() throws {
     let found = run("a rejected value").failures
-    try check(found.map(\.line), is: [12])
+    try check(found.map(\.line), is: [13])
     try check(found[0].message.hasSuffix("they differ\nin x.feature:4: Given a rejected value"), is: true)
   }
 
@@ -55,6 +56,24 @@ final class FeatureXCTests: XCTestCase {
     let run = run("a skipped step")
     try check(run.failures, is: [])
     try check(run.hasBeenSkipped, is: true)
+  }
+
+  func testFileThatIsNotValidFailsAtItsLineAndTheOthersRun() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "features-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    FolderTestCase.folder = folder
+    try "Feature: A\n\n  Scenario: S\n    Given a step\n  oops\n".write(
+      to: folder.appending(path: "a.feature"), atomically: true, encoding: .utf8)
+    try "Feature: B\n  Scenario: S\n    Given nothing like it\n".write(
+      to: folder.appending(path: "b.feature"), atomically: true, encoding: .utf8)
+    let run = asynchronousRun(of: FolderTestCase.self) { try await $0.runFeatures(Steps()) }
+    try check(run.failures.map(\.line), is: [5, 3])
+  }
+
+  private final class FolderTestCase: ExampleFeatureTestCase {
+    nonisolated(unsafe) static var folder: URL?
+    override class var path: URL? { folder }
   }
 
   private func run(_ step: String, tags: String = "") -> CapturingRun {
