@@ -195,10 +195,11 @@ enum FeaturesCheck {
     "features check", "find mistakes in feature files and step definitions",
     usage: ["features check [option …] [PATH …]"],
     about: """
-      Prints syntax errors, scenarios without steps, undefined and ambiguous steps,
-      unused definitions, and invalid expressions, each with its location, and code
-      for the missing definitions. Definitions are read from Swift files without compiling them.
-      Unused definitions are reported only if every PATH is a folder.
+      Prints syntax errors, scenarios without steps, undefined and ambiguous
+      steps, unused definitions, and invalid expressions, each with its location,
+      and code for the missing definitions. Definitions are read from Swift files
+      without compiling them. Unused definitions are reported only if every PATH
+      is a folder.
       """,
     options: [
       FeaturesCommand.stepsOption,

@@ -22,7 +22,8 @@ open class NativeTestCase: FeatureTestCase {
 
   /// Runs all scenarios in ``path`` and its subfolders, in the order of the files' paths.
   ///
-  /// Each failure is reported in its feature file, also that the file cannot be read or parsed; the others run. Skipped scenarios are printed.
+  /// Each failure is reported in its feature file. A file that cannot be read or parsed is a failure, too; the others run.
+  /// Skipped scenarios are printed.
   ///
   /// - Parameter definitions: the step definitions, created again for each attempt at a scenario.
   /// - Throws: an error if there are no feature files.
