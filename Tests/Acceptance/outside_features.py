@@ -89,7 +89,7 @@ def check_plugin(checks, swift, tests, options, folder):
     checks.that(passed and "5 tests" in words, "they pass, with all code on the main actor by default", words[-3000:])
     cases = [case.get("name") for case in xml.etree.ElementTree.parse(
         folder / "xunit-swift-testing.xml").iter("testcase")]
-    checks.that({"Zoë books 2 slots()", "A note()"} <= set(cases) and len(cases) == 5, "each is in the XML report", cases)
+    checks.that({"`Zoë books 2 slots`()", "`A note`()"} <= set(cases) and len(cases) == 5, "each is in the XML report", cases)
     ended = [json.loads(line)["payload"] for line in events.read_text().splitlines()]
     ended = [event["testID"] for event in ended if event.get("kind") == "testEnded" and "feature" in event["testID"]]
     checks.that(sum("booking.feature.swift:" in name for name in ended) >= 4, "and in the stream of events", ended)
@@ -102,7 +102,7 @@ def check_plugin(checks, swift, tests, options, folder):
     line = 1 + next(n for n, text in enumerate((tests / "PluginXCTests/Features.swift").read_text().splitlines())
                     if "XCTAssertEqual" in text)
     checks.that(not passed and re.search(rf"PluginXCTests/Features\.swift:{line}: error: .*", words)
-                and "in booking.feature:12: Then she has 1 slot" in words,
+                and "in booking.feature:13: Then she has 1 slot" in words,
                 "in XCTest a failure has its Swift line and the feature's", words[-2000:])
     checks.that("Executed 3 tests, with 1 failure" in words, "the others pass", words[-2000:])
 
