@@ -87,12 +87,15 @@ def check_plugin(checks, swift, tests, options, folder):
     passed, words = swift(
         *test, "--filter", "PluginTests", "--xunit-output", str(report), "--event-stream-output-path", str(events))
     checks.that(passed and "5 tests" in words, "they pass, with all code on the main actor by default", words[-3000:])
-    cases = [case.get("name") for case in xml.etree.ElementTree.parse(
-        folder / "xunit-swift-testing.xml").iter("testcase")]
-    checks.that({"`Zoë books 2 slots`()", "`A note`()"} <= set(cases) and len(cases) == 5, "each is in the XML report", cases)
-    ended = [json.loads(line)["payload"] for line in events.read_text().splitlines()]
-    ended = [event["testID"] for event in ended if event.get("kind") == "testEnded" and "feature" in event["testID"]]
-    checks.that(sum("booking.feature.swift:" in name for name in ended) >= 4, "and in the stream of events", ended)
+    if "swiftbuild" in options:
+        checks.say("not checked: the XML report and the stream of events, which swiftbuild overwrites for each target")
+    else:
+        cases = [case.get("name") for case in xml.etree.ElementTree.parse(
+            folder / "xunit-swift-testing.xml").iter("testcase")]
+        checks.that({"`Zoë books 2 slots`()", "`A note`()"} <= set(cases) and len(cases) == 5, "each is in the XML report", cases)
+        ended = [json.loads(line)["payload"] for line in events.read_text().splitlines()]
+        ended = [event["testID"] for event in ended if event.get("kind") == "testEnded" and "feature" in event["testID"]]
+        checks.that(sum("booking.feature.swift:" in name for name in ended) >= 4, "and in the stream of events", ended)
     row = 1 + next(n for n, text in enumerate(feature.splitlines()) if "Zoë" in text)
     passed, words = swift(*test, "--filter", f"booking.feature.swift:{row}:")
     checks.that(passed and "1 test " in words and "Zoë books 2 slots" in words,
