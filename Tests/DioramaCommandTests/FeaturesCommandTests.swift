@@ -172,6 +172,18 @@ struct FeaturesCommandTests {
     #expect(try await run("list", "--tags", "not @web").text == "no scenarios\n")
   }
 
+  @Test("list prints filters of XCTest in a target whose settings name it")
+  func listXCTest() async throws {
+    try folder.write("{\"tests\": \"xctest\"}", to: "feature-tests.json")
+    let outcome = try await run("list")
+    let filters = outcome.text.split(separator: "\n").compactMap { $0.firstMatch(of: /\\\..*/).map { String($0.0) } }
+    #expect(
+      filters == [
+        #"\.BookingFeatureTests/"#, #"\.BookingFeatureTests/test_books$"#,
+        #"\.BookingFeatureTests/test_often_3_slots$"#, #"\.BookingFeatureTests/test_often_4_slots$"#,
+      ])
+  }
+
   @Test("format changes files once, keeps comments and modes, and prints what changed")
   func format() async throws {
     try folder.write(try folder.read("booking.feature"), to: "booking.feature", mode: 0o640)

@@ -105,7 +105,7 @@ struct FeatureFiles {
   }
 
   /// The files at paths, and those with certain names in folders, in order, each once.
-  private static func found(_ paths: [String], named isWanted: (String) -> Bool) throws(CodedError) -> [String] {
+  static func found(_ paths: [String], named isWanted: (String) -> Bool) throws(CodedError) -> [String] {
     var found: [String] = []
     for path in paths {
       switch path.isEmpty ? nil : InputFile.refusedKind(path) {

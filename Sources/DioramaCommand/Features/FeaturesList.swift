@@ -1,5 +1,7 @@
 import Basics
 import CucumberExpressions
+import FeatureTestSources
+import Foundation
 import Gherkin
 
 /// `diorama features list`: lists features, rules, scenarios and rows of examples.
@@ -14,7 +16,8 @@ enum FeaturesList {
     }
     let features = try FeatureFiles(FeatureFiles.paths(options))
     for problem in features.problems { terminal.error("\(problem.place): error: \(problem.message)") }
-    let listings = features.files.map { FeatureListing($0, tags: expression) }
+    var filters = FeatureTestFilters()
+    let listings = features.files.map { FeatureListing($0, tags: expression, &filters) }
       .filter { expression == nil || !$0.scenarios.isEmpty }
     if options.has("--json") {
       try Output.write(json: listings)
@@ -72,7 +75,7 @@ struct FeatureListing: Encodable {
   var rules: [Rule] = []
   var scenarios: [Scenario] = []
 
-  init(_ file: FeatureFiles.File, tags expression: TagExpression? = nil) {
+  init(_ file: FeatureFiles.File, tags expression: TagExpression? = nil, _ filters: inout FeatureTestFilters) {
     let feature = file.document.feature
     path = file.path
     name = feature?.name
@@ -80,7 +83,7 @@ struct FeatureListing: Encodable {
     line = feature?.location.line ?? 1
     column = feature?.location.column ?? 1
     tags = feature?.tags.map(\.name) ?? []
-    filter = Self.filter(file.path, line: nil)
+    filter = filters.filter(file.path, line: nil)
     var rows: [Int: [String]] = [:]
     func add(_ scenario: Gherkin.Scenario) {
       for row in scenario.examples.flatMap(\.tableBody) { rows[row.location.line] = row.cells.map(\.value) }
@@ -100,15 +103,9 @@ struct FeatureListing: Encodable {
       scenarios.append(
         Scenario(
           name: scenario.name, rule: scenario.rule, line: scenario.line, column: scenario.column, tags: scenario.tags,
-          row: rows[scenario.line], filter: Self.filter(file.path, line: scenario.line)))
+          row: rows[scenario.line], filter: filters.filter(file.path, line: scenario.line)))
     }
     if expression != nil { rules.removeAll { rule in !scenarios.contains { $0.rule == rule.name } } }
-  }
-
-  /// A regular expression for `swift test --filter`: line N of the generated file is line N of the feature.
-  private static func filter(_ path: String, line: Int?) -> String {
-    let name = path.split(separator: "/").last.map(String.init) ?? path
-    return "\(name.replacing(/[\[\](){}*+?^$|\\]/) { "\\\($0.output)" }).swift:" + (line.map { "\($0):" } ?? "")
   }
 
   var rows: [[String]] {
@@ -127,5 +124,65 @@ struct FeatureListing: Encodable {
       ])
     }
     return rows
+  }
+}
+
+/// The regular expressions for `swift test --filter` that run a feature or a scenario.
+struct FeatureTestFilters {
+  private struct TestCase {
+    var name: String
+    /// The methods by the lines of their scenarios.
+    var methods: [Int: String]
+  }
+
+  /// The classes of targets with XCTest, by the targets' folders and the paths of feature files; empty for other folders.
+  private var targets: [String: [String: TestCase]] = [:]
+
+  /// - Parameters:
+  ///   - path: the path of the feature file.
+  ///   - line: the line of the scenario or row; nil for the whole feature.
+  mutating func filter(_ path: String, line: Int?) -> String {
+    let file = URL(fileURLWithPath: path).standardizedFileURL
+    if let testCase = testCase(for: file) {
+      return #"\."# + testCase.name + "/" + (line.flatMap { testCase.methods[$0] }.map { "\($0)$" } ?? "")
+    }
+    // Line N of the generated file is line N of the feature.
+    let name = file.lastPathComponent.replacing(/[\[\](){}*+?^$|\\]/) { "\\\($0.output)" }
+    return "\(name).swift:" + (line.map { "\($0):" } ?? "")
+  }
+
+  /// The class of a feature file, if the settings in a folder above say that the target's tests are XCTest's.
+  private mutating func testCase(for file: URL) -> TestCase? {
+    var folder = file.deletingLastPathComponent()
+    while folder.path.count > 1 {
+      let settings = folder.appending(path: "feature-tests.json").path
+      if FileManager.default.fileExists(atPath: settings) {
+        if targets[folder.path] == nil { targets[folder.path] = Self.testCases(in: folder.path, settings) }
+        return targets[folder.path]?[file.path]
+      }
+      if FileManager.default.fileExists(atPath: folder.appending(path: "Package.swift").path) { return nil }
+      folder.deleteLastPathComponent()
+    }
+    return nil
+  }
+
+  /// The names that the plugin generates, which are unique in a target.
+  private static func testCases(in folder: String, _ settings: String) -> [String: TestCase] {
+    guard let text = try? FeatureFiles.text(settings), case .xctest = try? TestLibrary(settings: text),
+      let paths = try? FeatureFiles.found([folder], named: FeatureFiles.isFeature).sorted(),
+      let files = try? FeatureFiles(paths)
+    else { return [:] }
+    var names = TestNames(folder: folder + "/")
+    var found: [String: TestCase] = [:]
+    for file in files.files {
+      let source = TestSource.make(of: file.document, at: file.path, for: .xctest, files: 1, &names)[0]
+      guard let name = source.firstMatch(of: /final class (\w+):/)?.1 else { continue }
+      var testCase = TestCase(name: String(name), methods: [:])
+      for (index, line) in source.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        testCase.methods[index + 1] = line.firstMatch(of: /@MainActor func (\w+)\(/).map { String($0.1) }
+      }
+      found[file.path] = testCase
+    }
+    return found
   }
 }

@@ -95,8 +95,9 @@ enum FeaturesSteps {
       }
       features = []
       var known: [String: [Int]] = [:]
+      var filters = FeatureTestFilters()
       for file in files.files {
-        let listing = FeatureListing(file)
+        let listing = FeatureListing(file, &filters)
         let scenarios = zip(listing.scenarios, file.scenarios).map { scenario, packed in
           Scenario(
             scenario: scenario,
