@@ -141,6 +141,7 @@ struct FeatureTestFilters {
   /// - Parameters:
   ///   - path: the path of the feature file.
   ///   - line: the line of the scenario or row; nil for the whole feature.
+  /// - Returns: the regular expression.
   mutating func filter(_ path: String, line: Int?) -> String {
     let file = URL(fileURLWithPath: path).standardizedFileURL
     if let testCase = testCase(for: file) {
