@@ -120,6 +120,9 @@ bench-build:
 	@echo "make: building for release (the first time takes some minutes)"
 	@$(SWIFT) build -c release --traits Controlled --product diorama
 	@$(SWIFT) build -c release --traits Controlled --product Benchmarks
+	@# Optimized, the libraries of users have crashed the compiler.
+	@$(SWIFT) build -c release --traits Controlled --target DioramaScreens
+	@$(SWIFT) build -c release --traits Controlled --target DioramaURLSession
 
 docs: ready ## Builds the documentation of the libraries; a warning is an error
 	@Config/docs

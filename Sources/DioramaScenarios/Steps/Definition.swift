@@ -99,7 +99,7 @@ struct StepValues {
       if let value = text.content as? Value { return value }
       if let type = type as? any Decodable.Type, let value = try text.decoded(as: type) as? Value { return value }
     }
-    if let empty = (type as? any ExpressibleByNilLiteral.Type)?.empty as? Value { return empty }
+    if let empty = (type as? any Emptiable.Type)?.empty as? Value { return empty }
     let values = count == 1 ? "1 value" : "\(count) values"
     throw ScenarioError(
       "the closure takes more than the step provides: \(values)\(step.table == nil ? "" : " and a table")"
@@ -128,7 +128,12 @@ struct StepValues {
   }
 }
 
-extension ExpressibleByNilLiteral {
+/// An optional. Swift 6.3 crashes in a release build on a cast to `any ExpressibleByNilLiteral.Type`.
+private protocol Emptiable {
+  static var empty: Self { get }
+}
+
+extension Optional: Emptiable {
   fileprivate static var empty: Self { nil }
 }
 
