@@ -13,11 +13,15 @@ import Testing
   func sharedFolder() throws {
     defer { try? FileManager.default.removeItem(atPath: path) }
     let message = Message.testRunStarted(.init(timestamp: .init(seconds: 1, nanos: 0), id: "1"))
-    try ReportFolder(path: path).open().append(message)
-    try ReportFolder(path: path).open().append(message)
+    let first = try ReportFolder(path: path).open()
+    first.messages.append(message)
+    let last = try ReportFolder(path: path).open()
+    last.messages.append(message)
     let text = try String(contentsOfFile: path + "/messages.ndjson", encoding: .utf8)
     #expect(ReportFolder.readable(text + "{\"testRun") == [message, message])
-    ReportFolder(path: path).writeReports()
+    ReportFolder(path: path).writeReports(at: first.presence)
+    #expect(!FileManager.default.fileExists(atPath: path + "/junit.xml"), "the last process writes it")
+    ReportFolder(path: path).writeReports(at: last.presence)
     #expect(try String(contentsOfFile: path + "/junit.xml", encoding: .utf8).contains("<testsuites"))
   }
 
@@ -40,7 +44,7 @@ import Testing
     let folder = ReportFolder(path: path + "/reports")
     // As in processes of their own.
     for process in 1...3 {
-      let writer = try folder.open()
+      let writer = try folder.open().messages
       let observer = ReportObserver(ids: IDGenerator(from: process << 24)) {
         writer.append($0)
       } once: {

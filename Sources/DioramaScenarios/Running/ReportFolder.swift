@@ -12,29 +12,45 @@ import ScenarioReports
 ///
 /// `swift test` starts a process for XCTest and one for Swift Testing, and more with `--parallel`. They all append to the
 /// same messages, since they have the same parent, and the last one to end writes the reports about all. The first process
-/// of another run replaces the files. The file `.run` identifies the run, and lists the feature files in the messages.
+/// of another run replaces the files. The file `.run` identifies the run, and lists its processes and the feature files in
+/// the messages. Each process has a shared lock on `.processes` while it runs.
 struct ReportFolder: Sendable {
   let path: String
 
   private var messages: String { path + "/messages.ndjson" }
 
+  /// That a process of the run is alive.
+  final class Presence: Sendable {
+    fileprivate let descriptor: Int32
+
+    fileprivate init(_ path: String) throws(CodedError) {
+      descriptor = try ReportFolder.open(path)
+      ReportFolder.lock(descriptor, LOCK_SH)
+    }
+
+    deinit { close(descriptor) }
+  }
+
   /// Creates the folder if needed, and opens its messages.
   ///
+  /// - Returns: what writes messages, and what to keep until ``writeReports(at:)``.
   /// - Throws: ``CodedError`` of kind `cannotWrite`.
-  func open() throws(CodedError) -> MessageWriter {
+  func open() throws(CodedError) -> (messages: MessageWriter, presence: Presence) {
     try CodedError.translating(
       to: .cannotWrite, at: "cannot write reports to \(path)",
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true))
+    let presence = try Presence(path + "/.processes")
     let writer: Result<MessageWriter, CodedError> = try locked { descriptor in
       let run = Self.currentRun
       if !Self.content(of: descriptor).hasPrefix(run) {
         for file in ["messages.ndjson", "junit.xml", "report.html"] { unlink("\(path)/\(file)") }
         ftruncate(descriptor, 0)
-        _ = Array(run.utf8).withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        Self.append(run, to: descriptor)
       }
+      Self.append("\(Self.process)\n", to: descriptor)
       do throws(CodedError) { return .success(try MessageWriter(path: messages)) } catch { return .failure(error) }
     }
-    return try writer.get()
+    return (try writer.get(), presence)
   }
 
   /// Calls `body` unless a process of this run has already done so with this key. Other processes wait meanwhile.
@@ -45,11 +61,9 @@ struct ReportFolder: Sendable {
   func once(_ key: String, _ body: () -> Void) {
     do {
       try locked { descriptor in
-        let content = Self.content(of: descriptor)
-        if content.split(separator: "\n").contains(Substring(key)) { return }
+        if Self.content(of: descriptor).split(separator: "\n").contains(Substring(key)) { return }
         body()
-        let line = Array("\(key)\n".utf8)
-        _ = line.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(content.utf8.count)) }
+        Self.append("\(key)\n", to: descriptor)
       }
     } catch {
       Self.complain("\(error)")
@@ -57,15 +71,33 @@ struct ReportFolder: Sendable {
     }
   }
 
-  /// Writes the reports about all messages of the run so far.
-  func writeReports() {
-    do {
-      try locked { _ in
-        let all = Self.readable(try String(contentsOfFile: messages, encoding: .utf8))
-        try Data(HTMLReport.html(all).utf8).write(to: URL(filePath: path + "/report.html"), options: .atomic)
-        try Data(JUnitReport.xml(all).utf8).write(to: URL(filePath: path + "/junit.xml"), options: .atomic)
-      }
-    } catch { Self.complain("cannot write reports to \(path): \(error)") }
+  /// Writes the reports about all messages of the run so far, unless another process will do so, because it still runs.
+  ///
+  /// With `swift test --parallel`, XCTest runs each test in a process of its own. Then the report would be written again and
+  /// again, so this waits until the next process starts, for half a second at most.
+  func writeReports(at presence: Presence) {
+    let end = ContinuousClock.now + .milliseconds(500)
+    while true {
+      do {
+        let isDone = try locked { descriptor in
+          guard flock(presence.descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            flock(presence.descriptor, LOCK_UN)
+            return true
+          }
+          let lines = Self.content(of: descriptor).split(separator: "\n")
+          if lines.count(where: { $0 == Self.process }) > 3, ContinuousClock.now < end {
+            Self.lock(presence.descriptor, LOCK_SH)
+            return false
+          }
+          let all = Self.readable(try String(contentsOfFile: messages, encoding: .utf8))
+          try Data(HTMLReport.html(all).utf8).write(to: URL(filePath: path + "/report.html"), options: .atomic)
+          try Data(JUnitReport.xml(all).utf8).write(to: URL(filePath: path + "/junit.xml"), options: .atomic)
+          return true
+        }
+        if isDone { return }
+      } catch { return Self.complain("cannot write reports to \(path): \(error)") }
+      usleep(5000)
+    }
   }
 
   /// The messages of a text, without lines that a killed process has left incomplete.
@@ -95,6 +127,14 @@ struct ReportFolder: Sendable {
     return run
   }()
 
+  /// The line of `.run` that each process adds.
+  private static let process = "process"
+
+  private static func append(_ text: String, to descriptor: Int32) {
+    let end = lseek(descriptor, 0, SEEK_END)
+    _ = Array(text.utf8).withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, end) }
+  }
+
   private static func content(of descriptor: Int32) -> String {
     let size = max(0, Int(lseek(descriptor, 0, SEEK_END)))
     let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -103,18 +143,27 @@ struct ReportFolder: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Excludes other processes.
-  private func locked<Value>(_ body: (Int32) throws -> Value) throws(CodedError) -> Value {
+  private static func lock(_ descriptor: Int32, _ operation: Int32) {
+    while flock(descriptor, operation) != 0 && errno == EINTR {}
+  }
+
+  private static func open(_ path: String) throws(CodedError) -> Int32 {
     #if canImport(Darwin)
-      let descriptor = Darwin.open(path + "/.run", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+      let descriptor = Darwin.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     #else
-      let descriptor = Glibc.open(path + "/.run", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+      let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     #endif
     guard descriptor >= 0 else {
       throw CodedError(.cannotWrite, "cannot write reports to \(path): \(String(cString: strerror(errno)))")
     }
+    return descriptor
+  }
+
+  /// Excludes other processes.
+  private func locked<Value>(_ body: (Int32) throws -> Value) throws(CodedError) -> Value {
+    let descriptor = try Self.open(path + "/.run")
     defer { close(descriptor) }
-    while flock(descriptor, LOCK_EX) != 0 && errno == EINTR {}
+    Self.lock(descriptor, LOCK_EX)
     return try CodedError.translating(to: .cannotWrite, try body(descriptor))
   }
 }

@@ -37,7 +37,7 @@ final class ReportObserver: ScenarioObserver {
     guard let path = ProcessInfo.processInfo.environment["DIORAMA_SCENARIO_REPORTS"], !path.isEmpty else { return nil }
     do {
       let folder = ReportFolder(path: path)
-      let writer = try folder.open()
+      let (writer, presence) = try folder.open()
       // Enough ids for each process that writes to the same file.
       let first = Int.random(in: 1..<1 << 30) << 24
       return ReportObserver(ids: IDGenerator(from: first)) {
@@ -45,7 +45,7 @@ final class ReportObserver: ScenarioObserver {
       } once: {
         folder.once($0, $1)
       } end: {
-        folder.writeReports()
+        folder.writeReports(at: presence)
       }
     } catch {
       ReportFolder.complain("\(error); the tests run without reports")
