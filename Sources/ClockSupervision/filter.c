@@ -1,0 +1,115 @@
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#define _GNU_SOURCE
+#include "filter.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ClockSupervision.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+// Of an argument, the low half: both architectures are little-endian.
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define IF(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), then, otherwise)
+#define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
+#define ALLOW RETURN(SECCOMP_RET_ALLOW)
+#define NOTIFY_IF(value) IF(value, 0, 1), RETURN(SECCOMP_RET_USER_NOTIF)
+
+// What a new program calls early and few call later, before it has threads or handlers of signals: glibc, musl and Go set
+// their thread pointer with arch_prctl. On arm64 that is no system call; there glibc and musl call set_tid_address, and Go
+// sched_getaffinity.
+static const struct sock_filter program[] = {
+  LOAD(arch),
+  IF(SMALL_ARCH, 0, 4), LOAD(nr), NOTIFY_IF(SMALL_START), ALLOW,
+  IF(NATIVE_ARCH, 1, 0), ALLOW,
+  LOAD(nr),
+  NOTIFY_IF(__NR_gettimeofday),
+#if defined(__x86_64__)
+  NOTIFY_IF(__NR_time),
+  IF(__NR_arch_prctl, 0, 4), LOAD(args[0]), NOTIFY_IF(ARCH_SET_FS), ALLOW,
+#else
+  NOTIFY_IF(__NR_set_tid_address),
+  NOTIFY_IF(__NR_sched_getaffinity),
+#endif
+  IF(__NR_clock_gettime, 1, 0), ALLOW,
+  LOAD(args[5]), IF(DIORAMA_CLOCK_MAGIC, 0, 1), ALLOW,
+  LOAD(args[0]), NOTIFY_IF(CLOCK_REALTIME), NOTIFY_IF(CLOCK_REALTIME_COARSE), NOTIFY_IF(CLOCK_REALTIME_ALARM),
+  NOTIFY_IF(CLOCK_TAI), ALLOW,
+};
+
+// Not interrupted by signals once we have received a notification (Linux 5.19), as a runtime may send them all the time. Not
+// slowed down by speculation barriers: the filter is no sandbox.
+static int install(void) {
+  struct sock_fprog filter = {sizeof program / sizeof *program, (struct sock_filter *)program};
+  unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+  int listener =
+    (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
+  if (listener < 0 && errno == EINVAL) listener = (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+  return listener;
+}
+
+int diorama_clock_enter(int socket, char *error) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: prctl(PR_SET_NO_NEW_PRIVS): %s; use --shift-dates", strerror(errno));
+    return -1;
+  }
+  int listener = install();
+  if (listener < 0) {
+    const char *advice = errno == EBUSY ? "another program already supervises this one; run it outside of that"
+      : errno == EINVAL || errno == ENOSYS ? "Linux 5.9 or later with CONFIG_SECCOMP_FILTER is needed; use --shift-dates"
+      : "allow seccomp in this container, or use --shift-dates";
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: seccomp: %s; %s", strerror(errno), advice);
+    return -1;
+  }
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof listener)];
+  } control = {.bytes = {0}};
+  struct iovec byte = {"l", 1};
+  struct msghdr message = {.msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  control.header.cmsg_level = SOL_SOCKET;
+  control.header.cmsg_type = SCM_RIGHTS;
+  control.header.cmsg_len = CMSG_LEN(sizeof listener);
+  memcpy(CMSG_DATA(&control.header), &listener, sizeof listener);
+  ssize_t sent;
+  do sent = sendmsg(socket, &message, MSG_NOSIGNAL); while (sent < 0 && errno == EINTR);
+  if (sent < 0) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot send the listener to the supervisor: sendmsg: %s; start the program again",
+      strerror(errno));
+  }
+  close(listener);
+  return sent < 0 ? -1 : 0;
+}
+
+int diorama_clock_receive_listener(int socket, char *error) {
+  int listener;
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof listener)];
+  } control;
+  char content;
+  struct iovec byte = {&content, 1};
+  struct msghdr message = {.msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  ssize_t received;
+  do received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC); while (received < 0 && errno == EINTR);
+  struct cmsghdr *header = received > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+  if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "no listener came from the program: recvmsg: %s; see what it reported",
+      received < 0 ? strerror(errno) : "the end of the stream");
+    return -1;
+  }
+  memcpy(&listener, CMSG_DATA(header), sizeof listener);
+  return listener;
+}
+#endif

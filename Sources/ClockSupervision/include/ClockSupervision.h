@@ -1,0 +1,60 @@
+#pragma once
+#if defined(__linux__)
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ClockPage.h"
+
+// Gives the programs of an environment its clock, without their knowledge: a seccomp filter reports each new program, and the
+// supervisor maps the clock's page into it and replaces the functions of its vDSO that tell the time. Realtime clocks follow
+// the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
+//
+// In the order of their use:
+//
+//     server   diorama_clock_page_create, diorama_clock_page_map, diorama_clock_move (as often as it likes)
+//     helper   diorama_clock_supervisor_create, fork
+//     child    diorama_clock_enter, exec
+//     helper   diorama_clock_receive_listener; then, when poll(2) reports POLLIN for it, diorama_clock_answer; until POLLHUP
+//
+// A function that fails returns -1 (or NULL) and writes one line to `error`, which has DIORAMA_CLOCK_ERROR bytes.
+//
+// The helper must be an ancestor of the programs (a child subreaper, if they may outlive their parents), since Yama allows
+// only ancestors to write into a process. While it runs it must answer; when it ends, its programs must end too: what the
+// filter reports fails with ENOSYS then, and no new program starts.
+
+#define DIORAMA_CLOCK_ERROR 256
+
+/// Makes a page with the real clock. Returns its descriptor, a memfd that is closed on exec.
+int diorama_clock_page_create(char *error);
+
+/// Maps a page for writing. munmap(2) with sizeof (struct diorama_clock_page) frees it.
+struct diorama_clock_page *diorama_clock_page_map(int page, char *error);
+
+/// Sets the clock; programs see it with their next read. One thread at a time may call it for a page.
+///
+/// At the real instant `real` the clock shows `shown` (both in nanoseconds since 1970). `rate` is used by scaled clocks only.
+void diorama_clock_move(
+  struct diorama_clock_page *page, enum diorama_clock_mode mode, int64_t real, int64_t shown, double rate);
+
+/// Installs the filter in the calling process, which must have one thread, and sends the listener over a Unix socket.
+///
+/// Sets no_new_privs: programs that are setuid run without their owner's rights. Fails with EBUSY below another listener.
+int diorama_clock_enter(int socket, char *error);
+
+/// Receives the listener that `diorama_clock_enter` sent. -1 if the child could not install the filter.
+int diorama_clock_receive_listener(int socket, char *error);
+
+/// Called with one line for each program that keeps the real clock, and why.
+typedef void (*diorama_clock_report)(void *context, const char *line);
+
+struct diorama_clock_supervisor;
+
+/// Checks that programs can be given the clock of `page`, before a filter is installed. Does not keep the descriptor.
+struct diorama_clock_supervisor *diorama_clock_supervisor_create(
+  int page, diorama_clock_report report, void *context, char *error);
+
+/// Answers one notification of the listener. Does not block after poll(2) has reported POLLIN.
+void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int listener);
+
+void diorama_clock_supervisor_free(struct diorama_clock_supervisor *supervisor);
+#endif

@@ -1,0 +1,371 @@
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ClockSupervision.h"
+#include "filter.h"
+#include "vdso.h"
+#if defined(__x86_64__)
+#include "code_x86_64.h"
+#else
+#include "code_arm64.h"
+#endif
+
+#define SECOND INT64_C(1000000000)
+
+// How a program gets the page, without ptrace(2), which debuggers inside need for themselves:
+//
+//  1. It calls what the filter reports. We add the page's descriptor to it, write the loader over the code that follows the
+//     call, and return from the call with a value that leaves every register as it was before.
+//  2. The loader maps the page, closes the descriptor, and calls the same again.
+//  3. We restore the code, check that the page is there, replace the functions of the vDSO, and let the call happen.
+//
+// The program has one thread then, and no handlers of signals.
+
+// A program between 1 and 3.
+struct loading {
+  struct loading *next;
+  pid_t pid;
+  int memory;
+  uint64_t next_instruction, vdso, page;
+  unsigned char code[sizeof clock_loader];
+};
+
+struct diorama_clock_supervisor {
+  // Read-only, so that no program can make its mapping writable.
+  int page;
+  const struct diorama_clock_page *clock;
+  diorama_clock_report report;
+  void *context;
+  struct vdso vdso;
+  struct loading *loadings;
+  // The last process whose raw calls got the real time: reported once.
+  pid_t reported;
+};
+
+struct diorama_clock_supervisor *diorama_clock_supervisor_create(
+  int page, diorama_clock_report report, void *context, char *error) {
+  struct diorama_clock_supervisor *supervisor = calloc(1, sizeof *supervisor);
+  if (!supervisor) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the clock: out of memory; free memory");
+    return NULL;
+  }
+  supervisor->page = -1;
+  supervisor->report = report;
+  supervisor->context = context;
+  if (!vdso_prepare(&supervisor->vdso, error)) goto failed;
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", page);
+  supervisor->page = open(path, O_RDONLY | O_CLOEXEC);
+  void *mapped = supervisor->page < 0
+    ? MAP_FAILED : mmap(NULL, sizeof *supervisor->clock, PROT_READ, MAP_SHARED, supervisor->page, 0);
+  if (mapped == MAP_FAILED) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot map the page of the clock: %s: %s; %s",
+      supervisor->page < 0 ? path : "mmap", strerror(errno),
+      supervisor->page < 0 ? "mount /proc, and pass the descriptor of a page" : "pass the descriptor of a page");
+    goto failed;
+  }
+  supervisor->clock = mapped;
+  if (supervisor->clock->signature != DIORAMA_CLOCK_SIGNATURE) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "descriptor %d is not the page of a clock; pass the descriptor of a page", page);
+    goto failed;
+  }
+  return supervisor;
+failed:
+  diorama_clock_supervisor_free(supervisor);
+  return NULL;
+}
+
+// Removes a program from the list.
+static void drop(struct loading **link) {
+  struct loading *loading = *link;
+  *link = loading->next;
+  close(loading->memory);
+  free(loading);
+}
+
+void diorama_clock_supervisor_free(struct diorama_clock_supervisor *supervisor) {
+  if (!supervisor) return;
+  while (supervisor->loadings) drop(&supervisor->loadings);
+  if (supervisor->clock) munmap((void *)supervisor->clock, sizeof *supervisor->clock);
+  if (supervisor->page >= 0) close(supervisor->page);
+  free(supervisor);
+}
+
+// Reports a program that keeps the real clock. `problem` says what failed, and what to do.
+static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *call, int code, const char *advice) {
+  char path[64], name[32] = "a program", line[DIORAMA_CLOCK_ERROR];
+  snprintf(path, sizeof path, "/proc/%d/comm", pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    ssize_t length = read(file, name, sizeof name - 1);
+    if (length > 0) name[length - (name[length - 1] == '\n')] = 0;
+    close(file);
+  }
+  snprintf(line, sizeof line, "the clock of %s (process %d) stays real: %s%s%s; %s", name, pid, call, code ? ": " : "",
+    code ? strerror(code) : "", advice);
+  supervisor->report(supervisor->context, line);
+}
+
+static int open_memory(pid_t pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/mem", pid);
+  return open(path, O_RDWR | O_CLOEXEC);
+}
+
+// proc_pid_maps(5): finds the vDSO, and a free page right below another mapping, where the kernel would place one, too. Not
+// below the stack, which grows down. The loader maps the page only if it is still free.
+static bool find_vdso(pid_t pid, uint64_t *vdso, uint64_t *end, uint64_t *free_page) {
+  char path[64], line[512];
+  snprintf(path, sizeof path, "/proc/%d/maps", pid);
+  FILE *maps = fopen(path, "re");
+  if (!maps) return false;
+  uint64_t last = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+  *vdso = *end = *free_page = 0;
+  while (!*vdso && fgets(line, sizeof line, maps)) {
+    uint64_t start, stop;
+    if (sscanf(line, "%lx-%lx", &start, &stop) != 2) continue;
+    if (last && start - last >= 2 * page && !strstr(line, "[stack]")) *free_page = start - page;
+    last = stop;
+    if (!strstr(line, "[vdso]")) continue;
+    *vdso = start;
+    *end = stop;
+  }
+  errno = 0;
+  fclose(maps);
+  return *vdso && *free_page;
+}
+
+// A program before its loader. Returns whether the call is answered; if not, it happens as usual.
+static bool begin(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer) {
+  struct stat tasks;
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task", call->pid);
+  // The number of links is that of threads, and two. Code that other threads may run is not replaced.
+  if (stat(path, &tasks) == 0 && tasks.st_nlink > 3) return false;
+  struct loading *loading = calloc(1, sizeof *loading);
+  if (!loading) {
+    report(supervisor, (pid_t)call->pid, "out of memory", 0, "free memory");
+    return false;
+  }
+  *loading = (struct loading){.next = supervisor->loadings, .pid = (pid_t)call->pid, .next_instruction = call->data.instruction_pointer};
+  supervisor->loadings = loading;
+  const char *failed = "open of /proc/PID/mem", *advice = "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)";
+  uint64_t end;
+  loading->memory = open_memory(loading->pid);
+  if (loading->memory < 0) goto failed;
+  // The process that called is still there, so what was opened belongs to it.
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) goto dropped;
+  failed = "search of the vDSO in /proc/PID/maps";
+  advice = "run it with a vDSO, or use --shift-dates";
+  if (!find_vdso(loading->pid, &loading->vdso, &end, &loading->page)) goto failed;
+  switch (vdso_state(&supervisor->vdso, loading->memory, loading->vdso)) {
+    case VDSO_ORIGINAL: break;
+    case VDSO_PATCHED: goto dropped;
+    case VDSO_UNKNOWN:
+      failed = "check of its vDSO, which differs from ours";
+      errno = 0;
+      goto failed;
+  }
+  // Written as it is, to learn whether it can be written before there is something to undo.
+  failed = "write to /proc/PID/mem";
+  advice = "boot with proc_mem.force_override=always, or use --shift-dates";
+  size_t length = sizeof loading->code;
+  off_t place = (off_t)loading->next_instruction;
+  if (pread(loading->memory, loading->code, length, place) != (ssize_t)length
+    || pwrite(loading->memory, loading->code, length, place) != (ssize_t)length) goto failed;
+  struct seccomp_notif_addfd addition = {
+    .id = call->id, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
+  };
+  int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+  failed = "addition of a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD)";
+  advice = "use Linux 5.9 or later, and raise `ulimit -n`";
+  if (descriptor < 0) goto failed;
+  unsigned char loader[sizeof clock_loader];
+  uint32_t page_length = (uint32_t)sysconf(_SC_PAGESIZE);
+  memcpy(loader, clock_loader, sizeof loader);
+  memcpy(loader + loader_address_offset, &loading->page, sizeof loading->page);
+  memcpy(loader + loader_length_offset, &page_length, sizeof page_length);
+  for (size_t i = 0; i < sizeof loader_descriptor_offsets / sizeof *loader_descriptor_offsets; i++) {
+    memcpy(loader + loader_descriptor_offsets[i], &descriptor, sizeof descriptor);
+  }
+  if (pwrite(loading->memory, loader, length, place) != (ssize_t)length) {
+    failed = "write to /proc/PID/mem";
+    advice = "free memory";
+    pwrite(loading->memory, loading->code, length, place);
+    goto failed;
+  }
+  // The register of the result keeps its value: it holds the number of the call, or on arm64 the first argument.
+#if defined(__x86_64__)
+  answer->val = call->data.nr;
+#else
+  answer->val = (int64_t)call->data.args[0];
+#endif
+  answer->flags = 0;
+  return true;
+failed:
+  // ENOENT: the program was killed.
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) {
+    report(supervisor, loading->pid, failed, errno, advice);
+  }
+dropped:
+  if (loading->memory < 0) {
+    supervisor->loadings = loading->next;
+    free(loading);
+  } else {
+    drop(&supervisor->loadings);
+  }
+  return false;
+}
+
+// The code that the loader has replaced is put back.
+static bool restore(const struct loading *loading) {
+  return pwrite(loading->memory, loading->code, sizeof loading->code, (off_t)loading->next_instruction)
+    == (ssize_t)sizeof loading->code;
+}
+
+// A program whose loader has run.
+static void finish(struct diorama_clock_supervisor *supervisor, const struct loading *loading) {
+  struct diorama_clock_page content;
+  if (!restore(loading)) {
+    report(supervisor, loading->pid, "write of its code to /proc/PID/mem", errno, "start it again: it cannot go on");
+    return;
+  }
+  errno = 0;
+  if (pread(loading->memory, &content, sizeof content, (off_t)loading->page) != sizeof content
+    || content.signature != DIORAMA_CLOCK_SIGNATURE) {
+    report(supervisor, loading->pid, "mmap of the clock's page in it", 0, "raise `ulimit -v`, or use --shift-dates");
+  } else if (!vdso_patch(&supervisor->vdso, loading->memory, loading->vdso, loading->page)) {
+    report(supervisor, loading->pid, "write of its vDSO to /proc/PID/mem", errno, "free memory");
+  }
+}
+
+// Finds the program that called, if its loader has run. Forgets those that were killed before: the memory of a process that
+// has ended reads as empty, and its number may belong to another one now.
+static struct loading **find_loading(struct diorama_clock_supervisor *supervisor, const struct seccomp_notif *call) {
+  struct loading **found = NULL, **link = &supervisor->loadings;
+  while (*link) {
+    char byte;
+    struct loading *loading = *link;
+    if (pread(loading->memory, &byte, 1, (off_t)loading->next_instruction) != 1) {
+      drop(link);
+      continue;
+    }
+    if (loading->pid == (pid_t)call->pid && loading->next_instruction == call->data.instruction_pointer) found = link;
+    link = &loading->next;
+  }
+  return found;
+}
+
+// A raw system call that reads a realtime clock. Returns whether it is answered.
+static bool tell_time(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer) {
+  struct timespec now;
+  struct diorama_clock_record record = diorama_clock_read(supervisor->clock);
+  if (record.mode == DIORAMA_CLOCK_REAL) return false;
+  // Where the real clock is no counter that programs can read, the vDSO calls the kernel, and our code needs its real time.
+  uint64_t start, end, unused;
+  pid_t pid = (pid_t)call->pid;
+  if (call->data.nr == __NR_clock_gettime && find_vdso(pid, &start, &end, &unused) && call->data.instruction_pointer >= start
+    && call->data.instruction_pointer < end) return false;
+  clock_gettime(CLOCK_REALTIME, &now);
+  int64_t shown = diorama_clock_shown(&record, now.tv_sec * SECOND + now.tv_nsec), rest = shown % SECOND;
+  if (rest < 0) rest += SECOND;
+  struct timespec time = {(shown - rest) / SECOND, rest};
+  struct timeval old_time = {time.tv_sec, rest / 1000};
+  struct timezone zone = {0, 0};
+  // Each argument that is written: where to, what, how much.
+  struct {
+    uint64_t place;
+    const void *content;
+    size_t length;
+  } results[2] = {{call->data.args[0], NULL, 0}, {call->data.args[1], NULL, 0}};
+  if (call->data.nr == __NR_clock_gettime) {
+    results[0].place = call->data.args[1];
+    results[0].content = &time;
+    results[0].length = sizeof time;
+    results[1].place = 0;
+  } else if (call->data.nr == __NR_gettimeofday) {
+    results[0].content = &old_time;
+    results[0].length = sizeof old_time;
+    results[1].content = &zone;
+    results[1].length = sizeof zone;
+  } else {
+    results[0].content = &time.tv_sec;
+    results[0].length = sizeof time.tv_sec;
+    results[1].place = 0;
+    answer->val = time.tv_sec;
+  }
+  int memory = open_memory(pid);
+  if (memory < 0 || ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
+    if (memory >= 0) {
+      close(memory);
+    } else if (supervisor->reported != pid) {
+      supervisor->reported = pid;
+      report(supervisor, pid, "open of /proc/PID/mem", errno,
+        "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)");
+    }
+    answer->val = 0;
+    return false;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (!results[i].place && !(i == 0 && call->data.nr == __NR_clock_gettime)) continue;
+    if (pwrite(memory, results[i].content, results[i].length, (off_t)results[i].place) != (ssize_t)results[i].length) {
+      answer->val = 0;
+      answer->error = -EFAULT;
+    }
+  }
+  close(memory);
+  answer->flags = 0;
+  return true;
+}
+
+void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int listener) {
+  // A later kernel may write more than we know of.
+  union {
+    struct seccomp_notif call;
+    char room[1024];
+  } received;
+  memset(&received, 0, sizeof received);
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &received.call) != 0) return;
+  const struct seccomp_notif *call = &received.call;
+  struct seccomp_notif_resp answer = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+  bool is_start = false, has_begun = false;
+  if (call->data.arch != NATIVE_ARCH) {
+    report(supervisor, (pid_t)call->pid, "a 32-bit program", 0, "use its 64-bit version, or --shift-dates");
+#if defined(__x86_64__)
+  } else if (call->data.nr == __NR_arch_prctl) {
+#else
+  } else if (call->data.nr == __NR_set_tid_address || call->data.nr == __NR_sched_getaffinity) {
+#endif
+    is_start = true;
+  } else {
+    tell_time(supervisor, listener, call, &answer);
+  }
+  if (is_start) {
+    struct loading **loading = find_loading(supervisor, call);
+    if (loading) {
+      finish(supervisor, *loading);
+      drop(loading);
+    } else {
+      has_begun = begin(supervisor, listener, call, &answer);
+    }
+  }
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0 || !has_begun) return;
+  // A signal has interrupted the call, which will be repeated; or the program was killed.
+  restore(supervisor->loadings);
+  drop(&supervisor->loadings);
+}
+#endif
