@@ -290,8 +290,19 @@ let package = Package(
 let isRootPackage = Context.environment["PWD"] == Context.packageDirectory
 let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .error)] : []
 
+// What gives unmodified programs the clock of an environment uses seccomp and glibc. ClockPreload is no product: SwiftPM links
+// every dynamic library with the Swift runtime, which must not be loaded into other programs. Config/clock-library builds it.
+#if os(Linux)
+  package.targets += [
+    .target(name: "ClockSupervision"),
+    .target(name: "ClockPreload", cSettings: [.headerSearchPath("../ClockSupervision/include")]),
+  ]
+#endif
+
+let inC: Set = ["CBuild", "ClockSupervision", "ClockPreload"]
+
 // One loop, so that no target is left out. SwiftPM rejects settings on plugins and system libraries.
-for target in package.targets where [.regular, .executable, .test].contains(target.type) && target.name != "CBuild" {
+for target in package.targets where [.regular, .executable, .test].contains(target.type) && !inC.contains(target.name) {
   target.swiftSettings =
     (target.swiftSettings ?? []) + strictSettings + [
       // C types do not leak out of the module that imports them.
