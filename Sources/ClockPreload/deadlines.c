@@ -4,7 +4,8 @@
 // monotonic deadlines are passed on unchanged.
 //
 // Does nothing in a program whose vDSO is not patched. A clock that is moved while a program waits does not change the wait.
-// Not converted: deadlines of raw system calls (futex, io_uring), and file times, which are real in both directions.
+// A frozen clock shows no deadline: what waits again until the clock does, as Java's awaitUntil and wall timers of Dispatch,
+// waits until the clock is moved. Not converted: deadlines of raw system calls (futex, io_uring), and file times, which are real in both directions.
 //
 // No allocation, no locks, and no system call but of the real clock, so each function is as safe in a handler of a signal and
 // between fork and exec as the one that it calls.
