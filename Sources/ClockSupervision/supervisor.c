@@ -23,6 +23,7 @@
 #endif
 
 #define SECOND INT64_C(1000000000)
+#define TRACING "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)"
 
 // How a program gets the page, without ptrace(2), which debuggers inside need for themselves:
 //
@@ -50,7 +51,7 @@ struct diorama_clock_supervisor {
   void *context;
   struct vdso vdso;
   struct loading *loadings;
-  // The last process whose raw calls got the real time: reported once.
+  // The last process that was reported: its raw calls are no news.
   pid_t reported;
 };
 
@@ -115,6 +116,7 @@ static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const
   }
   snprintf(line, sizeof line, "the clock of %s (process %d) stays real: %s%s%s; %s", name, pid, call, code ? ": " : "",
     code ? strerror(code) : "", advice);
+  supervisor->reported = pid;
   supervisor->report(supervisor->context, line);
 }
 
@@ -162,7 +164,7 @@ static bool begin(
   }
   *loading = (struct loading){.next = supervisor->loadings, .pid = (pid_t)call->pid, .next_instruction = call->data.instruction_pointer};
   supervisor->loadings = loading;
-  const char *failed = "open of /proc/PID/mem", *advice = "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)";
+  const char *failed = "open of /proc/PID/mem", *advice = TRACING;
   uint64_t end;
   loading->memory = open_memory(loading->pid);
   if (loading->memory < 0) goto failed;
@@ -215,11 +217,10 @@ static bool begin(
 #endif
   answer->flags = 0;
   return true;
-failed:
-  // ENOENT: the program was killed.
-  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) {
-    report(supervisor, loading->pid, failed, errno, advice);
-  }
+failed:;
+  // Not if it was killed in the meantime.
+  int code = errno;
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) report(supervisor, loading->pid, failed, code, advice);
 dropped:
   if (loading->memory < 0) {
     supervisor->loadings = loading->next;
@@ -269,67 +270,73 @@ static struct loading **find_loading(struct diorama_clock_supervisor *supervisor
   return found;
 }
 
-// A raw system call that reads a realtime clock. Returns whether it is answered.
-static bool tell_time(
-  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer) {
-  struct timespec now;
-  struct diorama_clock_record record = diorama_clock_read(supervisor->clock);
-  if (record.mode == DIORAMA_CLOCK_REAL) return false;
-  // Where the real clock is no counter that programs can read, the vDSO calls the kernel, and our code needs its real time.
-  uint64_t start, end, unused;
+// What a raw system call stores.
+struct result {
+  uint64_t place;
+  const void *content;
+  size_t length;
+};
+
+// Opens the memory of a program that makes a raw call, if its vDSO is patched: all its clocks are moved, or none. -1 if the
+// call is to happen as usual.
+static int open_patched(struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call) {
+  uint64_t vdso, end, unused;
   pid_t pid = (pid_t)call->pid;
-  if (call->data.nr == __NR_clock_gettime && find_vdso(pid, &start, &end, &unused) && call->data.instruction_pointer >= start
-    && call->data.instruction_pointer < end) return false;
+  const char *failed = "open of /proc/PID/mem", *advice = TRACING;
+  int memory = open_memory(pid);
+  if (memory >= 0) {
+    failed = "a raw call of a clock, before the start of a C library";
+    advice = "link it with one, or use --shift-dates";
+    errno = 0;
+    bool is_patched = find_vdso(pid, &vdso, &end, &unused)
+      && vdso_state(&supervisor->vdso, memory, vdso) == VDSO_PATCHED;
+    // Where the real clock is no counter that programs can read, the vDSO calls the kernel: our code needs its real time.
+    bool is_ours = is_patched && call->data.instruction_pointer >= vdso && call->data.instruction_pointer < end;
+    if (is_patched && !is_ours && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) return memory;
+    close(memory);
+    if (is_patched) return -1;
+  }
+  int code = errno;
+  if (supervisor->reported != pid && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) {
+    report(supervisor, pid, failed, code, advice);
+  }
+  return -1;
+}
+
+// A raw system call that reads a realtime clock.
+static void tell_time(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer) {
+  struct diorama_clock_record record = diorama_clock_read(supervisor->clock);
+  if (record.mode == DIORAMA_CLOCK_REAL) return;
+  int memory = open_patched(supervisor, listener, call);
+  if (memory < 0) return;
+  struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   int64_t shown = diorama_clock_shown(&record, now.tv_sec * SECOND + now.tv_nsec), rest = shown % SECOND;
   if (rest < 0) rest += SECOND;
   struct timespec time = {(shown - rest) / SECOND, rest};
   struct timeval old_time = {time.tv_sec, rest / 1000};
   struct timezone zone = {0, 0};
-  // Each argument that is written: where to, what, how much.
-  struct {
-    uint64_t place;
-    const void *content;
-    size_t length;
-  } results[2] = {{call->data.args[0], NULL, 0}, {call->data.args[1], NULL, 0}};
+  struct result results[2] = {{call->data.args[0], NULL, 0}, {0, NULL, 0}};
+  bool is_required = false;
   if (call->data.nr == __NR_clock_gettime) {
-    results[0].place = call->data.args[1];
-    results[0].content = &time;
-    results[0].length = sizeof time;
-    results[1].place = 0;
+    results[0] = (struct result){call->data.args[1], &time, sizeof time};
+    is_required = true;
   } else if (call->data.nr == __NR_gettimeofday) {
-    results[0].content = &old_time;
-    results[0].length = sizeof old_time;
-    results[1].content = &zone;
-    results[1].length = sizeof zone;
+    results[0] = (struct result){call->data.args[0], &old_time, sizeof old_time};
+    results[1] = (struct result){call->data.args[1], &zone, sizeof zone};
   } else {
-    results[0].content = &time.tv_sec;
-    results[0].length = sizeof time.tv_sec;
-    results[1].place = 0;
+    results[0] = (struct result){call->data.args[0], &time.tv_sec, sizeof time.tv_sec};
     answer->val = time.tv_sec;
   }
-  int memory = open_memory(pid);
-  if (memory < 0 || ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
-    if (memory >= 0) {
-      close(memory);
-    } else if (supervisor->reported != pid) {
-      supervisor->reported = pid;
-      report(supervisor, pid, "open of /proc/PID/mem", errno,
-        "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)");
-    }
-    answer->val = 0;
-    return false;
-  }
+  answer->flags = 0;
   for (int i = 0; i < 2; i++) {
-    if (!results[i].place && !(i == 0 && call->data.nr == __NR_clock_gettime)) continue;
-    if (pwrite(memory, results[i].content, results[i].length, (off_t)results[i].place) != (ssize_t)results[i].length) {
-      answer->val = 0;
-      answer->error = -EFAULT;
-    }
+    if (!results[i].place && !(i == 0 && is_required)) continue;
+    if (pwrite(memory, results[i].content, results[i].length, (off_t)results[i].place) == (ssize_t)results[i].length) continue;
+    answer->val = 0;
+    answer->error = -EFAULT;
   }
   close(memory);
-  answer->flags = 0;
-  return true;
 }
 
 void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int listener) {

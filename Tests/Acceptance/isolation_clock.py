@@ -51,6 +51,14 @@ try: queue.Queue().get(timeout=.1)
 except queue.Empty: pass
 print(first, int((time.monotonic() - start) * 1000), datetime.datetime.now(datetime.timezone.utc).year)
 """
+# A program without a C library: it exits with 0 if the time is after 2020.
+BARE = """#include <sys/syscall.h>
+__attribute__((used)) void _start(void) {
+  long time[2], result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_clock_gettime), "D"(0), "S"(time) : "rcx", "r11", "memory");
+  __asm__ volatile("syscall" : : "a"(SYS_exit), "D"(time[0] < 1577836800));
+}
+"""
 # A 32-bit program without a C library. It sets up a thread area, as those with one do.
 SMALL = """__attribute__((used)) void _start(void) {
   int result;
@@ -152,6 +160,17 @@ def check_arithmetic(checks, folder):
         checks.that(ended.returncode == 0 and ended.stdout.endswith(" 0\n"), f"{architecture}: the code computes what C computes", ended.stdout)
 
 
+def check_prologues(checks, folder):
+    """Moves the first instructions of functions, as those of the vDSO."""
+    if os.uname().machine != "x86_64":
+        checks.say("not checked, since they are those of x86-64: the first instructions of functions")
+        return
+    words = [*CC, "-std=gnu17", "-Wno-unused-function", "-I", SOURCES, "-I", SOURCES / "include", PROGRAMS / "prologues.c", "-o", folder / "prologues"]
+    subprocess.run([str(word) for word in words], check=True)
+    ended = support.finish([str(folder / "prologues")])
+    checks.that(ended.returncode == 0, "functions whose first instructions were moved do the same as before", ended.stdout)
+
+
 def check_every_clock(checks, folder):
     """Every function and system call that tells the time, in a dynamic and a static program."""
     musl = shutil.which("musl-gcc")
@@ -179,7 +198,7 @@ def check_every_clock(checks, folder):
 
 
 def programs(checks, folder):
-    """Real programs that print the time in nanoseconds and the milliseconds that their waits took, of at least these."""
+    """Real programs that print the time in nanoseconds and the milliseconds that their waits took; and the least of those."""
     (folder / "clocks.go").write_text(GO)
     (folder / "Clocks.java").write_text(JAVA)
     found = [
@@ -197,20 +216,19 @@ def programs(checks, folder):
         subprocess.run(["go", "build", "-o", folder / "go", folder / "clocks.go"], check=True, env=variables, cwd=folder)
     if shutil.which("java"):
         subprocess.run(["javac", "-d", folder, folder / "Clocks.java"], check=True)
-    for name, words, least in found:
-        if shutil.which(words[0]):
-            yield name, words, least
-        else:
+    for name, words, _ in found:
+        if not shutil.which(words[0]):
             checks.say(f"not checked, since it is not installed: {name}")
+    return [each for each in found if shutil.which(each[1][0])]
 
 
 def numbers(output):
     return [int(word) for word in output.split()] if re.fullmatch(r"[-\d\s]+", output or "-") and output else []
 
 
-def check_programs(checks, folder):
+def check_programs(checks, folder, found):
     """Each program, with each kind of clock."""
-    for name, words, least in programs(checks, folder):
+    for name, words, least in found:
         # Some read microseconds or milliseconds.
         seen = numbers(run(checks, folder, f"{name}, frozen", words))
         checks.that(seen and PAST - 10**6 <= seen[0] <= PAST and least <= seen[1] < least + 10_000, f"{name}: frozen, and waits take as long as before", seen)
@@ -263,7 +281,7 @@ def check_moves(checks, folder):
     checks.say(f"5,000 moves during {reads} reads of four threads")
 
 
-def check_deadlines(checks, folder):
+def check_deadlines(checks, folder, found):
     """Waits until an absolute time, with the library."""
     library = folder / "libdiorama-clock.so"
     words = ["env", f"LD_PRELOAD={library}", folder / "programs", "deadlines"]
@@ -290,9 +308,33 @@ def check_deadlines(checks, folder):
             words = ["env", f"LD_PRELOAD={library}", "java", "-cp", folder, "Clocks", wait]
             seen = numbers(run(checks, folder, f"Java, {wait}, {mode}", words, mode))
             checks.that(seen and 300 <= seen[1] < 10_000, f"Java, {wait}: waits as long as before, with clock {mode}", seen)
-    for name, program, least in programs(checks, folder):
+    for name, program, least in found:
         seen = numbers(run(checks, folder, f"{name} with the library", ["env", f"LD_PRELOAD={library}", *program]))
         checks.that(seen and PAST - 10**6 <= seen[0] <= PAST and least <= seen[1] < least + 10_000, f"{name}: unharmed by the library", seen)
+
+
+def check_users(checks, folder):
+    """Without the rights of root, and with other users and namespaces inside."""
+    date = ["date", "+%s"]
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    inside = {"a debugger": ["strace", "-f", "-o", "/dev/null"], "address randomisation off": ["setarch", "-R"]}
+    if os.getuid() == 0:
+        folder.chmod(0o755)
+        inside["another user"] = nobody
+        ended = support.finish([*nobody, str(folder / "supervise"), "8", "9", str(FROZEN), str(PAST), "1", *date])
+        checks.that(ended.stdout.strip() == str(PAST // SECOND) and not ended.stderr, "works without the rights of root", f"{ended.stdout}{ended.stderr}")
+    else:
+        checks.say("not checked, since this is not root: another user inside")
+    if support.finish(["unshare", "-Urpf", "--mount-proc", "true"]).returncode == 0:
+        inside["other namespaces"] = ["unshare", "-Urpf", "--mount-proc"]
+    else:
+        checks.say("not checked, since this kernel does not allow them: other namespaces")
+    for name, words in inside.items():
+        if not shutil.which(words[0]):
+            checks.say(f"not checked, since {words[0]} is not installed: {name}")
+            continue
+        output = run(checks, folder, name, [*words, *date])
+        checks.that(output == str(PAST // SECOND), f"works inside with {name}", output)
 
 
 def check_failures(checks, folder):
@@ -300,8 +342,15 @@ def check_failures(checks, folder):
     program = Supervised(folder, ["bash", "-c", f"ulimit -n 3; exec {folder}/static raw"])
     before = time.time_ns()
     seen = dict(line.rsplit(" ", 1) for line in program.end().splitlines())
-    checks.that(program.status == 0 and before <= int(seen.get("realtime", 0)) <= time.time_ns(), "a program without free descriptors has the real clock", seen)
+    real = [before <= int(seen.get(name, 0)) <= time.time_ns() for name in ("realtime", "raw realtime")]
+    checks.that(program.status == 0 and all(real), "a program without free descriptors has the real clock", seen)
     checks.that("the clock of static (process" in program.reports and "NOTIF_ADDFD" in program.reports and "Too many open files; " in program.reports, "and is reported", program.reports)
+    checks.that(program.reports.count("\n") == 1, "once", program.reports)
+    bare = folder / "bare"
+    subprocess.run(["cc", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-O1", "-x", "c", "-", "-o", bare], input=BARE, text=True, check=True)
+    program = Supervised(folder, [bare])
+    program.end()
+    checks.that(program.status == 0 and "before the start of a C library" in program.reports, "a program without a C library has the real clock, and is reported", f"{program.status} {program.reports}")
     small = folder / "small"
     made = subprocess.run(["cc", "-m32", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-O1", "-x", "c", "-", "-o", small], input=SMALL, text=True, capture_output=True)
     if made.returncode == 0 and support.finish([str(small)]).returncode == 0:
@@ -345,10 +394,13 @@ def main():
         compile(folder)
         check_code(checks, folder)
         check_arithmetic(checks, folder)
+        check_prologues(checks, folder)
         check_every_clock(checks, folder)
         check_moves(checks, folder)
-        check_programs(checks, folder)
-        check_deadlines(checks, folder)
+        found = programs(checks, folder)
+        check_programs(checks, folder, found)
+        check_deadlines(checks, folder, found)
+        check_users(checks, folder)
         check_failures(checks, folder)
         check_costs(checks, folder)
         left = subprocess.run(["pgrep", "-f", str(folder)], capture_output=True, text=True).stdout
