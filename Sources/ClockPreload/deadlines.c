@@ -1,14 +1,15 @@
 #if defined(__linux__)
-// Functions of glibc that wait until an instant of a realtime clock. The kernel compares that instant with the real clock, so
-// it is converted here: a wait takes as long in real time as from what the clock shows now to the deadline. Durations and
+// Functions of glibc that wait until an instant of a realtime clock. The kernel compares that instant with the real clock,
+// so it is converted here: a wait takes as long in real time as from what the clock shows now to the deadline. Durations and
 // monotonic deadlines are passed on unchanged.
 //
 // Does nothing in a program whose vDSO is not patched. A clock that is moved while a program waits does not change the wait.
 // A frozen clock shows no deadline: what waits again until the clock does, as Java's awaitUntil and wall timers of Dispatch,
-// waits until the clock is moved. Not converted: deadlines of raw system calls (futex, io_uring), and file times, which are real in both directions.
+// waits until the clock is moved. Not converted: deadlines of raw system calls (futex, io_uring). File times stay real, both
+// those that are read and those that are set.
 //
-// No allocation, no locks, and no system call but of the real clock, so each function is as safe in a handler of a signal and
-// between fork and exec as the one that it calls.
+// No allocation, no locks, and no system call but of the real clock, so each function is as safe in a handler of a signal
+// and between fork and exec as the one that it calls.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -202,7 +203,8 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
 }
 
 // A zero stops the timer. The interval of a repeated timer is a duration.
-static const struct itimerspec *convert_timer(bool is_absolute, const struct itimerspec *time, struct itimerspec *timer_room) {
+static const struct itimerspec *convert_timer(
+  bool is_absolute, const struct itimerspec *time, struct itimerspec *timer_room) {
   struct timespec room;
   if (!is_absolute || !time || (time->it_value.tv_sec == 0 && time->it_value.tv_nsec == 0)) return time;
   *timer_room = *time;

@@ -61,7 +61,8 @@ static int install(void) {
 
 int diorama_clock_enter(int socket, char *error) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: prctl(PR_SET_NO_NEW_PRIVS): %s; use --shift-dates", strerror(errno));
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: prctl(PR_SET_NO_NEW_PRIVS): %s; use --shift-dates",
+      strerror(errno));
     return -1;
   }
   int listener = install();

@@ -1,7 +1,6 @@
 #if defined(__linux__)
 #define _GNU_SOURCE
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,7 +36,7 @@ struct diorama_clock_page *diorama_clock_page_map(int page, char *error) {
   }
   if (mapped->signature != DIORAMA_CLOCK_SIGNATURE) {
     munmap(mapped, sizeof *mapped);
-    snprintf(error, DIORAMA_CLOCK_ERROR, "descriptor %d is not the page of a clock; pass the descriptor of a new page", page);
+    snprintf(error, DIORAMA_CLOCK_ERROR, "descriptor %d is not the page of a clock; pass the descriptor of one", page);
     return NULL;
   }
   return mapped;
@@ -55,7 +54,7 @@ static void store(struct diorama_clock_record *to, const struct diorama_clock_re
 void diorama_clock_move(
   struct diorama_clock_page *page, enum diorama_clock_mode mode, int64_t real, int64_t shown, double rate) {
   struct diorama_clock_record record = {.mode = mode, .real = real, .shown = shown};
-  record.rate = mode == DIORAMA_CLOCK_SCALED ? (int64_t)llround(rate * 0x1p32) : mode == DIORAMA_CLOCK_OFFSET ? INT64_C(1) << 32 : 0;
+  if (mode == DIORAMA_CLOCK_SCALED) record.rate = (int64_t)(rate * 0x1p32 + 0.5);
   int64_t added = mode == DIORAMA_CLOCK_FROZEN ? shown : mode == DIORAMA_CLOCK_OFFSET ? shown - real : 0;
   record.seconds = added / SECOND;
   record.nanoseconds = added % SECOND;

@@ -79,7 +79,7 @@ struct diorama_clock_supervisor *diorama_clock_supervisor_create(
   }
   supervisor->clock = mapped;
   if (supervisor->clock->signature != DIORAMA_CLOCK_SIGNATURE) {
-    snprintf(error, DIORAMA_CLOCK_ERROR, "descriptor %d is not the page of a clock; pass the descriptor of a page", page);
+    snprintf(error, DIORAMA_CLOCK_ERROR, "descriptor %d is not the page of a clock; pass the descriptor of one", page);
     goto failed;
   }
   return supervisor;
@@ -104,7 +104,7 @@ void diorama_clock_supervisor_free(struct diorama_clock_supervisor *supervisor) 
   free(supervisor);
 }
 
-// Reports a program that keeps the real clock. `problem` says what failed, and what to do.
+// Reports a program that keeps the real clock: what failed, the error if there is one, and what to do.
 static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *call, int code, const char *advice) {
   char path[64], name[32] = "a program", line[DIORAMA_CLOCK_ERROR];
   snprintf(path, sizeof path, "/proc/%d/comm", pid);
@@ -151,7 +151,8 @@ static bool find_vdso(pid_t pid, uint64_t *vdso, uint64_t *end, uint64_t *free_p
 
 // A program before its loader. Returns whether the call is answered; if not, it happens as usual.
 static bool begin(
-  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer) {
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
+  struct seccomp_notif_resp *answer) {
   struct stat tasks;
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/task", call->pid);
@@ -162,7 +163,9 @@ static bool begin(
     report(supervisor, (pid_t)call->pid, "out of memory", 0, "free memory");
     return false;
   }
-  *loading = (struct loading){.next = supervisor->loadings, .pid = (pid_t)call->pid, .next_instruction = call->data.instruction_pointer};
+  loading->next = supervisor->loadings;
+  loading->pid = (pid_t)call->pid;
+  loading->next_instruction = call->data.instruction_pointer;
   supervisor->loadings = loading;
   const char *failed = "open of /proc/PID/mem", *advice = TRACING;
   uint64_t end;
@@ -222,12 +225,7 @@ failed:;
   int code = errno;
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) report(supervisor, loading->pid, failed, code, advice);
 dropped:
-  if (loading->memory < 0) {
-    supervisor->loadings = loading->next;
-    free(loading);
-  } else {
-    drop(&supervisor->loadings);
-  }
+  drop(&supervisor->loadings);
   return false;
 }
 
@@ -305,7 +303,8 @@ static int open_patched(struct diorama_clock_supervisor *supervisor, int listene
 
 // A raw system call that reads a realtime clock.
 static void tell_time(
-  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer) {
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
+  struct seccomp_notif_resp *answer) {
   struct diorama_clock_record record = diorama_clock_read(supervisor->clock);
   if (record.mode == DIORAMA_CLOCK_REAL) return;
   int memory = open_patched(supervisor, listener, call);
@@ -332,7 +331,8 @@ static void tell_time(
   answer->flags = 0;
   for (int i = 0; i < 2; i++) {
     if (!results[i].place && !(i == 0 && is_required)) continue;
-    if (pwrite(memory, results[i].content, results[i].length, (off_t)results[i].place) == (ssize_t)results[i].length) continue;
+    ssize_t length = (ssize_t)results[i].length;
+    if (pwrite(memory, results[i].content, (size_t)length, (off_t)results[i].place) == length) continue;
     answer->val = 0;
     answer->error = -EFAULT;
   }

@@ -165,12 +165,13 @@ bool vdso_prepare(struct vdso *vdso, char *error) {
   const unsigned char *base = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
   struct timespec where;
   if (!base) {
-    snprintf(error, DIORAMA_CLOCK_ERROR, "this kernel has no vDSO, so programs keep the real clock; boot without vdso=0, or use "
-      "--shift-dates");
+    snprintf(error, DIORAMA_CLOCK_ERROR,
+      "this kernel has no vDSO, so programs keep the real clock; boot without vdso=0, or use --shift-dates");
     return false;
   }
   if (clock_gettime(DIORAMA_CLOCK_MAGIC, &where) == 0) {
-    snprintf(error, DIORAMA_CLOCK_ERROR, "an isolated program cannot isolate another one; run it outside of `diorama run`");
+    snprintf(error, DIORAMA_CLOCK_ERROR,
+      "an isolated program cannot isolate another one; run it outside of `diorama run`");
     return false;
   }
   struct function gettime = find(base, FUNCTION("clock_gettime")), timeofday = find(base, FUNCTION("gettimeofday"));
@@ -182,8 +183,9 @@ bool vdso_prepare(struct vdso *vdso, char *error) {
   if (!timeofday.offset || timeofday.size < size + 32) room = tail(base);
   if (gettime.size < 2 * JUMP || (timeofday.offset && timeofday.size < JUMP) || (time.offset && time.size < JUMP)
     || room.size < size) {
-    snprintf(error, DIORAMA_CLOCK_ERROR, "the vDSO of this kernel is laid out in an unknown way, so programs keep the real clock; "
-      "report the output of `uname -a`, and use --shift-dates");
+    snprintf(error, DIORAMA_CLOCK_ERROR,
+      "the vDSO of this kernel is laid out in an unknown way, so programs keep the real clock; use --shift-dates, and "
+      "report the output of `uname -a`");
     return false;
   }
   unsigned char bytes[CODE_ROOM];

@@ -119,7 +119,7 @@ CC = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread"]
 
 def compile(folder):
     """Builds the supervisor, the programs and the library."""
-    build = [*CC, "-I", SOURCES / "include", *SOURCES.glob("*.c"), PROGRAMS / "supervise.c", "-lm", "-o", folder / "supervise"]
+    build = [*CC, "-I", SOURCES / "include", *SOURCES.glob("*.c"), PROGRAMS / "supervise.c", "-o", folder / "supervise"]
     for words in (
         build, [*CC, PROGRAMS / "programs.c", "-lrt", "-o", folder / "programs"],
         [*CC, "-static", PROGRAMS / "programs.c", "-lrt", "-o", folder / "static"],
@@ -150,7 +150,7 @@ def check_code(checks, folder):
 
 def check_arithmetic(checks, folder):
     """Calls the machine code, on arm64 in an emulator, and compares it with the arithmetic in C."""
-    words = ["-static", "-I", SOURCES, "-I", SOURCES / "include", SOURCES / "page.c", PROGRAMS / "code.c", "-lm", "-o", folder / "code"]
+    words = ["-static", "-I", SOURCES, "-I", SOURCES / "include", SOURCES / "page.c", PROGRAMS / "code.c", "-o", folder / "code"]
     for architecture, cc, prefix in ((os.uname().machine, "cc", []), ("aarch64", "aarch64-linux-gnu-gcc", ["qemu-aarch64"])):
         if not all(map(shutil.which, [cc, *prefix])):
             checks.say(f"not checked, since {cc} or an emulator is not installed: the arithmetic for {architecture}")
@@ -261,7 +261,7 @@ def check_moves(checks, folder):
             program.move(FROZEN, shown)
             seen = program.ask()
             checks.that(seen == [shown, shown], f"{name}: frozen at {shown}, at once, on each thread", seen)
-        for mode, rate in ((OFFSET, 1.0), (SCALED, 1.0), (SCALED, 3600.0), (SCALED, 0.25), (SCALED, -1.0)):
+        for mode, rate in ((OFFSET, 1.0), (SCALED, 1.0), (SCALED, 3600.0), (SCALED, 0.25)):
             moved = program.move(mode, FUTURE, rate)
             seen = program.ask()
             ends = sorted([FUTURE, FUTURE + int((time.time_ns() - moved) * rate)])

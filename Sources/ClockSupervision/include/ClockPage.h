@@ -19,8 +19,8 @@
 /// In every page, so that a wrong descriptor is noticed.
 #define DIORAMA_CLOCK_SIGNATURE UINT64_C(0x316b636f6c636f64) // "doclock1"
 
-/// As a clock id, asks a patched vDSO where the page is mapped: `clock_gettime(DIORAMA_CLOCK_MAGIC, …)` stores the address in
-/// `tv_sec`, and fails with EINVAL in a program that has the real clock. As the sixth argument of a raw system call
+/// As a clock id, asks a patched vDSO where the page is mapped: `clock_gettime(DIORAMA_CLOCK_MAGIC, …)` stores the address
+/// in `tv_sec`, and fails with EINVAL in a program that has the real clock. As the sixth argument of a raw system call
 /// `clock_gettime`, asks for the real time.
 #define DIORAMA_CLOCK_MAGIC 0x64696f72
 
@@ -42,7 +42,7 @@ struct diorama_clock_record {
   /// The real time at which the clock shows `shown`.
   int64_t real;
   int64_t shown;
-  /// Nanoseconds of the clock for each real one, times 2^32.
+  /// Of a scaled clock: its nanoseconds for each real one, times 2^32.
   int64_t rate;
   /// `shown` if frozen, `shown - real` if offset: precomputed, so that a read of these clocks needs no division. The
   /// nanoseconds are 0 to 999,999,999.

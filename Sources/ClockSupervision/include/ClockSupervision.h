@@ -5,16 +5,17 @@
 
 #include "ClockPage.h"
 
-// Gives the programs of an environment its clock, without their knowledge: a seccomp filter reports each new program, and the
-// supervisor maps the clock's page into it and replaces the functions of its vDSO that tell the time. Realtime clocks follow
-// the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
+// Gives the programs of an environment its clock, without their knowledge: a seccomp filter reports each new program, and
+// the supervisor maps the clock's page into it and replaces the functions of its vDSO that tell the time. Realtime clocks
+// follow the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
 //
 // In the order of their use:
 //
 //     server   diorama_clock_page_create, diorama_clock_page_map, diorama_clock_move (as often as it likes)
 //     helper   diorama_clock_supervisor_create, fork
 //     child    diorama_clock_enter, exec
-//     helper   diorama_clock_receive_listener; then, when poll(2) reports POLLIN for it, diorama_clock_answer; until POLLHUP
+//     helper   diorama_clock_receive_listener; then diorama_clock_answer, whenever poll(2) reports POLLIN for it; until
+//              POLLHUP, when all programs have ended (and, before Linux 6.11, have been waited for)
 //
 // A function that fails returns -1 (or NULL) and writes one line to `error`, which has DIORAMA_CLOCK_ERROR bytes.
 //
@@ -32,7 +33,8 @@ struct diorama_clock_page *diorama_clock_page_map(int page, char *error);
 
 /// Sets the clock; programs see it with their next read. One thread at a time may call it for a page.
 ///
-/// At the real instant `real` the clock shows `shown` (both in nanoseconds since 1970). `rate` is used by scaled clocks only.
+/// At the real instant `real` the clock shows `shown` (both in nanoseconds since 1970). `rate` is used by scaled clocks
+/// only, and 0.000001 to 1,000,000.
 void diorama_clock_move(
   struct diorama_clock_page *page, enum diorama_clock_mode mode, int64_t real, int64_t shown, double rate);
 

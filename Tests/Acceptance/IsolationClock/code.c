@@ -84,9 +84,8 @@ int main(void) {
     time_t stored = 0;
     if (tell_time(&stored) != wanted.tv_sec || stored != wanted.tv_sec || tell_time(NULL) != wanted.tv_sec) differed++;
 #endif
-    if (gettime(CLOCK_MONOTONIC, &seen) != 0 || seen.tv_sec != real.tv_sec || gettime(CLOCK_THREAD_CPUTIME_ID, &seen) != -22) {
-      differed++;
-    }
+    if (gettime(CLOCK_MONOTONIC, &seen) != 0 || seen.tv_sec != real.tv_sec) differed++;
+    if (gettime(CLOCK_THREAD_CPUTIME_ID, &seen) != -22) differed++;
     if (gettime(DIORAMA_CLOCK_MAGIC, &seen) != 0 || (void *)seen.tv_sec != (void *)page) differed++;
   }
   // A frozen clock needs no real time.

@@ -215,7 +215,8 @@ static int follow(void) {
   return 0;
 }
 
-// Reads a clock that is frozen at instants whose seconds are also their nanoseconds, on four threads, until the end of input.
+// Reads a clock that is frozen at instants whose seconds are also their nanoseconds, on four threads, until the end of
+// input.
 static int stopped;
 
 static void *read_torn(void *counts) {
@@ -248,9 +249,9 @@ static int torn(void) {
   return 0;
 }
 
-// Nanoseconds for a read of each clock: the best of some rounds.
+// Nanoseconds for a read of each clock: the best of many short rounds, since other programs run on this machine.
 static int speed(void) {
-  enum { READS = 200000, ROUNDS = 15 };
+  enum { READS = 1000, ROUNDS = 3000 };
   const struct {
     const char *name;
     clockid_t clock;
@@ -274,8 +275,8 @@ static int compare(const void *one, const void *other) {
   return (first > second) - (first < second);
 }
 
-// Runs a program many times, one after the other; prints how many failed, and the microseconds of each: of the fastest tenth,
-// since other programs run on this machine.
+// Runs a program many times, one after the other; prints how many failed, and the microseconds of each: of the fastest
+// tenth, since other programs run on this machine.
 static int spawn(int times, char *path) {
   char *words[] = {path, NULL}, *no_variables[] = {NULL};
   int failed = 0, status;

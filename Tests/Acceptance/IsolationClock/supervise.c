@@ -3,8 +3,8 @@
 //     supervise CONTROL ANSWERS MODE SHOWN RATE COMMAND [ARGUMENT…]
 //
 // MODE is that of diorama_clock_mode, as a number; SHOWN is in nanoseconds. CONTROL and ANSWERS are descriptors of pipes:
-// each line `MODE SHOWN RATE` that is read moves the clock, and is answered by a line with the real time of the move. The end
-// of CONTROL is no reason to end. Exits like the command, when all processes have ended.
+// each line `MODE SHOWN RATE` that is read moves the clock, and is answered by a line with the real time of the move. The
+// end of CONTROL is no reason to end. Exits like the command, when all processes have ended.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,6 +41,14 @@ static int64_t move(struct diorama_clock_page *page, int mode, long long shown, 
   return real;
 }
 
+// Waits for children, of which descendants become ones; keeps the exit status of the command.
+static void reap(pid_t command, int *status, int options) {
+  int ended;
+  for (pid_t pid; (pid = waitpid(-1, &ended, options)) > 0;) {
+    if (pid == command) *status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+  }
+}
+
 static int open_descriptors(void) {
   int count = 0;
   DIR *folder = opendir("/proc/self/fd");
@@ -59,6 +68,11 @@ int main(int count, char **words) {
   struct diorama_clock_supervisor *supervisor = diorama_clock_supervisor_create(page, print_report, NULL, error);
   if (!supervisor) return fail(error);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  sigset_t ends, before_block;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &ends, &before_block);
+  int ended = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return fail("socketpair");
   pid_t child = fork();
@@ -66,6 +80,7 @@ int main(int count, char **words) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(control);
     close(answers);
+    sigprocmask(SIG_SETMASK, &before_block, NULL);
     if (diorama_clock_enter(pair[1], error) != 0) _exit(fail(error));
     execvp(words[6], words + 6);
     _exit(fail(strerror(errno)));
@@ -75,9 +90,14 @@ int main(int count, char **words) {
   close(pair[0]);
   if (listener < 0) return fail(error);
   int before = open_descriptors();
-  struct pollfd polled[] = {{listener, POLLIN, 0}, {control, POLLIN, 0}};
+  struct pollfd polled[] = {{listener, POLLIN, 0}, {control, POLLIN, 0}, {ended, POLLIN, 0}};
   for (;;) {
-    if (poll(polled, 2, -1) < 0) return fail("poll");
+    if (poll(polled, 3, -1) < 0) return fail("poll");
+    if (polled[2].revents) {
+      struct signalfd_siginfo unused;
+      while (read(ended, &unused, sizeof unused) > 0) {}
+      reap(child, &status, WNOHANG);
+    }
     if (polled[0].revents & POLLIN) diorama_clock_answer(supervisor, listener);
     else if (polled[0].revents) break;
     if (polled[1].revents & POLLIN) {
@@ -94,11 +114,9 @@ int main(int count, char **words) {
     }
     if (polled[1].revents) polled[1].fd = -1;
   }
-  int ended;
-  for (pid_t pid; (pid = wait(&ended)) > 0;) {
-    if (pid == child) status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
-  }
-  if (open_descriptors() != before) fprintf(stderr, "supervise: %d descriptors more than before\n", open_descriptors() - before);
+  reap(child, &status, 0);
+  int more = open_descriptors() - before;
+  if (more != 0) fprintf(stderr, "supervise: %d descriptors more than before\n", more);
   diorama_clock_supervisor_free(supervisor);
   munmap(clock, sizeof *clock);
   close(page);
