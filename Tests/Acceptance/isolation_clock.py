@@ -365,6 +365,8 @@ def check_failures(checks, folder):
     program = Supervised(folder, ["/nonexistent"])
     program.end()
     checks.that(program.status == 70 and "No such file" in program.reports, "a program that does not exist is reported", program.reports)
+    killed = run(checks, folder, "kills", [folder / "programs", "kill", "500", shutil.which("true")]).split()
+    checks.that(killed and int(killed[0]) > 0 and killed[1] == "0", "programs that are killed while they start leave nothing behind", killed)
     output = run(checks, folder, "signals", [folder / "programs", "signals"])
     checks.that(output == "wrong 0", "raw calls that signals interrupt give the moved time", output)
     output = run(checks, folder, "page", [folder / "programs", "page"])
@@ -374,6 +376,8 @@ def check_failures(checks, folder):
 def check_costs(checks, folder):
     """Many programs, and what the clock costs."""
     words = [str(folder / "programs"), "spawn", "1000", shutil.which("true")]
+    output = run(checks, folder, "32 programs at a time", ["bash", "-c", "seq 500 | xargs -P 32 -I{} date +%s%N | sort | uniq -c"])
+    checks.that(output.split() == ["500", str(PAST)], "500 programs, 32 at a time, have the clock", output)
     alone = support.finish(words).stdout.split()
     supervised = run(checks, folder, "1,000 programs", words).split()
     checks.that(supervised and supervised[0] == "0", "1,000 programs in a row succeed", supervised)

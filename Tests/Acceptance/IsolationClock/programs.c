@@ -1,6 +1,6 @@
 // Programs that read clocks, or wait, and print what happened. Each is a command of its own:
 //
-//     programs raw | deadlines | follow | torn | speed | spawn N PATH | signals | page
+//     programs raw | deadlines | follow | torn | speed | spawn N PATH | kill N PATH | signals | page
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -294,6 +294,24 @@ static int spawn(int times, char *path) {
   return 0;
 }
 
+// Kills programs while they start, each a little later than the one before; then runs one to its end. Prints how many were
+// killed, and the exit status of the last.
+static int kill_all(int times, char *path) {
+  char *words[] = {path, NULL}, *no_variables[] = {NULL};
+  int killed = 0, status = 1;
+  for (int i = 0; i <= times; i++) {
+    pid_t child;
+    int64_t start = now(CLOCK_MONOTONIC);
+    if (posix_spawn(&child, path, NULL, NULL, words, no_variables) != 0) return 1;
+    while (now(CLOCK_MONOTONIC) - start < i * 2000) {}
+    if (i < times) kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    killed += WIFSIGNALED(status);
+  }
+  printf("%d %d\n", killed, status);
+  return 0;
+}
+
 static volatile sig_atomic_t signals_seen;
 
 static void count_signal(int number) {
@@ -329,6 +347,7 @@ int main(int count, char **words) {
   if (strcmp(name, "torn") == 0) return torn();
   if (strcmp(name, "speed") == 0) return speed();
   if (strcmp(name, "spawn") == 0 && count > 3) return spawn(atoi(words[2]), words[3]);
+  if (strcmp(name, "kill") == 0 && count > 3) return kill_all(atoi(words[2]), words[3]);
   if (strcmp(name, "signals") == 0) return signals();
   if (strcmp(name, "page") == 0) return page();
   fprintf(stderr, "programs: no such program: %s\n", name);
