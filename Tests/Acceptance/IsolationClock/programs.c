@@ -65,6 +65,10 @@ static int raw(void) {
 #endif
   print("raw fault", syscall(SYS_clock_gettime, CLOCK_REALTIME, (void *)8) == -1 ? errno : 0);
   print("raw fault of null", syscall(SYS_clock_gettime, CLOCK_REALTIME, NULL) == -1 ? errno : 0);
+  // What the library of the clock does to learn the real time.
+  struct timespec real = {0, 0};
+  syscall(SYS_clock_gettime, CLOCK_REALTIME, &real, 0, 0, 0, 0x64696f72L);
+  print("real", in_nanoseconds(real));
   print("monotonic difference", now(CLOCK_MONOTONIC) - raw_now(CLOCK_MONOTONIC));
   print("boottime difference", now(CLOCK_BOOTTIME) - raw_now(CLOCK_BOOTTIME));
   print("unknown clock", clock_gettime(12345, &(struct timespec){0, 0}) == -1 ? errno : 0);
