@@ -53,6 +53,7 @@ FEW = {
     "issuers": [],
     "command_line": [],
     "activation": [],
+    "isolation_clock": [],
     "strangers": [],
     "documentation": [],
     "features": [],

@@ -370,6 +370,10 @@ def check_failures(checks, folder):
     checks.that(killed and int(killed[0]) > 0 and killed[1] == "0", "programs that are killed while they start leave nothing behind", killed)
     output = run(checks, folder, "signals", [folder / "programs", "signals"])
     checks.that(output == "wrong 0", "raw calls that signals interrupt give the moved time", output)
+    if os.uname().machine == "x86_64":
+        before = time.time_ns()
+        output = run(checks, folder, "inside", [folder / "programs", "inside"])
+        checks.that(before <= int(output.split()[-1]) <= time.time_ns(), "the vDSO's own calls give the real time", output)
     output = run(checks, folder, "page", [folder / "programs", "page"])
     checks.that(output == "writable 0", "no program can write to the page", output)
 
