@@ -53,7 +53,6 @@ FEW = {
     "issuers": [],
     "command_line": [],
     "activation": [],
-    "isolation_clock": [],
     "strangers": [],
     "documentation": [],
     "features": [],
@@ -77,6 +76,8 @@ FULL = dict(
     leases=["--generations", "10"],
     outside_package=["--soak"],
     hostile_fuzz=["--seconds", "600"],
+    # It needs a kernel that lets programs supervise system calls.
+    isolation_clock=[],
     inert=["--optimized"],
 )
 
