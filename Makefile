@@ -57,7 +57,7 @@ acceptance: ready ## Runs the acceptance scripts with few rounds
 
 # The thread sanitizer finds nothing in code that runs on one thread. Not run: targets that are pure functions of their
 # input (only large cassettes are read on several threads), and a long suite of another that starts no thread.
-ONE_THREAD = (BasicsTests|CassetteChecksTests|CucumberExpressionsTests|EnvironmentConfigurationTests|FeatureTestGeneratorTests|FuzzedParsersTests|GherkinTests|LaunchContractTests|ScenarioReportsTests|StubsTests|TransformsTests)\.
+ONE_THREAD = (BasicsTests|CassetteChecksTests|CucumberExpressionsTests|EnvironmentConfigurationTests|FeatureTestGeneratorTests|FuzzedParsersTests|GherkinTests|LaunchContractTests|StubsTests|TransformsTests)\.
 ONE_THREAD := $(ONE_THREAD)|CassettesTests\.(?!LargeHARTests)|DioramaTests\.PythonComparisonTests
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code
@@ -120,7 +120,7 @@ bench-build:
 	@echo "make: building for release (the first time takes some minutes)"
 	@$(SWIFT) build -c release --traits Controlled --product diorama
 	@$(SWIFT) build -c release --traits Controlled --product Benchmarks
-	@# Optimized, the libraries of users have crashed the compiler.
+	@# Release builds of these libraries have crashed the compiler.
 	@$(SWIFT) build -c release --traits Controlled --target DioramaScreens
 	@$(SWIFT) build -c release --traits Controlled --target DioramaURLSession
 

@@ -264,7 +264,7 @@ let package = Package(
         "HTTPMessages", "ScenarioReports", "TestSupport",
       ],
       exclude: ["Fixtures"]),
-    // The clinic's story as feature files. Its scenarios replay; clinic_features.py records them.
+    // The clinic's story as feature files. Its scenarios replay; outside_features.py records them.
     .testTarget(
       name: "ClinicFeaturesTests", dependencies: ["Clinic", "DioramaScenarios", "DioramaTesting"],
       exclude: ["Features/Cassettes"], plugins: ["FeatureTests"]),

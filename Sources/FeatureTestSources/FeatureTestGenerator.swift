@@ -124,21 +124,22 @@ package enum FeatureFile {
     return document
   }
 
-  /// What was probably meant by a line that is not valid, to append to the error's message; empty if nothing is near.
+  /// A correction to suggest for an invalid line, appended to the error message; empty if there is none.
   package static func advice(on error: GherkinError, in text: String) -> String {
     let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
     guard error.message.hasPrefix("expected: "), lines.indices.contains(error.location.line - 1) else { return "" }
-    let language = text.firstMatch(of: #/(?m)^\s*#\s*language\s*:\s*([\w-]+)/#)?.1 ?? "en"
+    let comments = lines.prefix { $0.allSatisfy(\.isWhitespace) || $0.drop(while: \.isWhitespace).first == "#" }
+    let language = comments.lazy.compactMap { $0.firstMatch(of: #/^\s*#\s*language\s*:\s*([\w-]+)/#)?.1 }.first ?? "en"
     guard let (titles, steps) = GherkinDialect(String(language))?.keywords else { return "" }
     let line = lines[error.location.line - 1].trimmingCharacters(in: .whitespaces)
-    if let title = titles.first(where: { line == $0 || line.hasPrefix($0 + " ") }) {
-      return "; write a colon after '\(title)'"
-    }
-    guard let colon = line.firstIndex(of: ":") else {
-      return EditDistance.likely(String(line.prefix { $0 != " " }), among: steps).map { "; did you mean '\($0)'?" }
-        ?? ""
-    }
-    return EditDistance.likely(String(line[..<colon]), among: titles).map { "; did you mean '\($0):'?" } ?? ""
+    let title = titles.filter { line == $0 || line.hasPrefix($0 + " ") }.max { $0.count < $1.count }
+    if let title { return "; write a colon after '\(title)'" }
+    let name = String(line.prefix { $0 != ":" })
+    let word = String(line.prefix { $0 != " " })
+    // A keyword that is right is in the wrong place.
+    if titles.contains(name) || steps.contains(word) { return "" }
+    if name != line, let near = EditDistance.likely(name, among: titles) { return "; did you mean '\(near):'?" }
+    return EditDistance.likely(word, among: steps).map { "; did you mean '\($0)'?" } ?? ""
   }
 }
 
@@ -164,18 +165,7 @@ extension GherkinDocument {
   /// The tags of the feature, its rules, scenarios and examples.
   fileprivate var tags: [Tag] {
     guard let feature else { return [] }
-    func tags(_ scenario: Scenario) -> [Tag] { scenario.tags + scenario.examples.flatMap(\.tags) }
-    return feature.tags
-      + feature.children.flatMap { child -> [Tag] in
-        switch child {
-        case .background: []
-        case .scenario(let scenario): tags(scenario)
-        case .rule(let rule):
-          rule.tags
-            + rule.children.flatMap { child -> [Tag] in
-              if case .scenario(let scenario) = child { tags(scenario) } else { [] }
-            }
-        }
-      }
+    return feature.tags + feature.rules.flatMap(\.tags)
+      + feature.scenarios.flatMap { $0.tags + $0.examples.flatMap(\.tags) }
   }
 }

@@ -41,7 +41,7 @@ package struct GherkinDialect: Sendable {
     self.steps = steps.sorted { $0.keyword.bytes.count > $1.keyword.bytes.count }
   }
 
-  /// The keywords that end with a colon, then those of steps without the spaces behind them.
+  /// Keywords followed by a colon, and step keywords without trailing spaces.
   package var keywords: (titles: [String], steps: [String]) {
     let titles = [feature, rule, background, scenario, examples].flatMap { $0.map(\.text) }
     return (titles, steps.map { String($0.keyword.text.reversed().drop { $0 == " " }.reversed()) })

@@ -48,6 +48,16 @@ package struct Feature: Hashable, Sendable, Codable {
   package var description: String
   /// The background, then the scenarios, then the rules.
   package var children: [FeatureChild]
+
+  package var rules: [Rule] {
+    children.compactMap { if case .rule(let rule) = $0 { rule } else { nil } }
+  }
+
+  /// The scenarios and outlines, including those of the rules.
+  package var scenarios: [Scenario] {
+    children.compactMap { if case .scenario(let scenario) = $0 { scenario } else { nil } }
+      + rules.flatMap(\.children).compactMap { if case .scenario(let scenario) = $0 { scenario } else { nil } }
+  }
 }
 
 /// `Rule:`, a group of scenarios.

@@ -117,8 +117,8 @@ def check_plugin(checks, swift, tests, options, folder):
                     "a mistake in a tag is a compiler error at its line", words[-2000:])
         booking.write_text(feature.replace("  Scenario: Nothing", "  Scenari: Nothing"))
         passed, words = swift(*build)
-        checks.that(not passed and re.search(r"PluginTests/Features/booking\.feature:14:\d+: error: ", words),
-                    "so is one in the syntax", words[-2000:])
+        checks.that(not passed and re.search(r"PluginTests/Features/booking\.feature:14:\d+: error: .*did you mean 'Scenario:'", words),
+                    "so is one in the syntax, with what was probably meant", words[-2000:])
         # Other names, one scenario less, and one feature file less.
         booking.write_text(feature.replace("Zoë", "Eve").split("  Scenario: Nothing")[0])
         shutil.rmtree(tests / "PluginTests/Features/evening")

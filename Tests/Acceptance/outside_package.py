@@ -70,6 +70,7 @@ def check(checks, system, configuration, rounds):
     if not checks.that(built, f"{system}: a package that depends on DioramaTesting builds", words[-3000:]):
         return
     checks.say(f"{system}, {configuration}: built in {time.monotonic() - begun:.0f} s")
+    # A release build of the app follows its environment only with a trait, which this package does not set.
     if configuration == "debug":
         check_shop(checks, system, ["test", "--skip-build", *options, "--filter", "ShopTests"])
     outside_features.check(checks, swift, PLACE / "Tests", options, rounds)

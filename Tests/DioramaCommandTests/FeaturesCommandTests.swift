@@ -111,13 +111,15 @@ struct FeaturesCommandTests {
   @Test("check prints features without scenarios, and scenarios without steps")
   func emptyParts() async throws {
     try folder.write("Feature: F\n  Scenari: S\n", to: "a.feature")
-    try folder.write("Feature: G\n  Scenario: S\n    Whn she books 2 slots\n", to: "b.feature")
+    let outline = "  Scenario Outline: S\n    Given x\n    Examples:\n      | n |\n"
+    try folder.write("Feature: G\n  Scenario: S\n    Whn she books 2 slots\n\(outline)", to: "b.feature")
     let outcome = try await run("check")
     #expect(outcome.status == 1)
     let lines = outcome.text.split(separator: "\n")
-    #expect(lines.first?.hasPrefix("a.feature:1:1: error: the feature has no scenarios to run; ") == true)
-    #expect(lines.last?.hasPrefix("b.feature:2:3: error: the scenario has no steps; ") == true)
-    #expect(lines.count == 2)
+    #expect(lines.count == 3)
+    #expect(lines.first?.hasPrefix("a.feature:1:1: error: the feature has no scenarios; ") == true)
+    #expect(lines.dropFirst().first?.hasPrefix("b.feature:2:3: error: the scenario has no steps; ") == true)
+    #expect(lines.last == "b.feature:4:3: error: the scenario has no rows of examples, so it never runs; add a row")
   }
 
   @Test("check prints all syntax errors and exits with 65")
@@ -175,7 +177,12 @@ struct FeaturesCommandTests {
   @Test("list prints filters of XCTest in a target whose settings name it")
   func listXCTest() async throws {
     try folder.write("{\"tests\": \"xctest\"}", to: "feature-tests.json")
-    let outcome = try await run("list")
+    // A class of the same name.
+    try folder.write("Feature: F\n  Scenario: S\n    Given x\n", to: "booking.more.feature")
+    let more = try await run("list", "booking.more.feature", "--json")
+    #expect(
+      more.text.contains(#"BookingFeatureTests_2"#) || more.text.contains("Booking_2FeatureTests"), "\(more.text)")
+    let outcome = try await run("list", "booking.feature")
     let filters = outcome.text.split(separator: "\n").compactMap { $0.firstMatch(of: /\\\..*/).map { String($0.0) } }
     #expect(
       filters == [

@@ -29,9 +29,24 @@ private struct Trouble: Error {}
     let run = try await FeatureRun("Given a", try make())
     #expect(run.messages == ["the step definitions cannot be created: Trouble()"])
     #expect(run.failures[0].place.line == 2)
-    // Reports contain it.
-    #expect(run.statuses == [.failed])
+    // Reports contain it, as a hook.
+    #expect(run.statuses == [.failed, .skipped])
     #expect(run.log.results[0].message == run.messages[0])
+  }
+
+  @Test("fails without another attempt if the definitions cannot be created")
+  func definitionsThatThrowOnce() async throws {
+    let attempts = Guarded(0)
+    func make() throws -> any StepDefinitions {
+      try attempts.withLock {
+        $0 += 1
+        if $0 == 1 { throw Trouble() }
+      }
+      return Steps {}
+    }
+    let run = try await FeatureRun("Given a", retries: 2, observers: [ReportObserver { _ in }], try make())
+    #expect(attempts.withLock { $0 } == 1)
+    #expect(run.failures.map(\.isFinal) == [true])
   }
 
   @Test("reports all undefined steps with snippets and the nearest definitions, and skips the others")
@@ -126,7 +141,7 @@ private struct Trouble: Error {}
     guard case .runFinished(hasSucceeded: true) = twice.log.events.last else { throw Trouble() }
     let wrong = try await FeatureRun(text.replacing("@retry:2", with: "@retry:many"), steps)
     #expect(wrong.messages[0].hasPrefix("'@retry:many' is not valid"))
-    #expect(wrong.statuses == [.failed, .skipped, .skipped])
+    #expect(wrong.statuses.filter { $0 != .skipped } == [.failed])
   }
 
   @Test("runs definitions on the main actor")

@@ -20,7 +20,7 @@ import Testing
     let text = try String(contentsOfFile: path + "/messages.ndjson", encoding: .utf8)
     #expect(ReportFolder.readable(text + "{\"testRun") == [message, message])
     ReportFolder(path: path).writeReports(at: first.presence)
-    #expect(!FileManager.default.fileExists(atPath: path + "/junit.xml"), "the last process writes it")
+    #expect(try String(contentsOfFile: path + "/junit.xml", encoding: .utf8).contains("<testsuites"))
     ReportFolder(path: path).writeReports(at: last.presence)
     #expect(try String(contentsOfFile: path + "/junit.xml", encoding: .utf8).contains("<testsuites"))
   }
@@ -33,6 +33,21 @@ import Testing
     try "old\n".write(toFile: path + "/messages.ndjson", atomically: true, encoding: .utf8)
     _ = try ReportFolder(path: path).open()
     #expect(try String(contentsOfFile: path + "/messages.ndjson", encoding: .utf8) == "")
+  }
+
+  @Test("leaves recent reports of many processes to one that is still running, or to the next one")
+  func manyProcesses() async throws {
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let folder = ReportFolder(path: path)
+    let processes = try (1...5).map { _ in try folder.open() }
+    func size() throws -> Int { try String(contentsOfFile: path + "/report.html", encoding: .utf8).utf8.count }
+    folder.writeReports(at: processes[0].presence)
+    let first = try size()
+    processes[1].messages.append(.testRunFinished(.init(success: false, timestamp: .init(seconds: 1, nanos: 0))))
+    folder.writeReports(at: processes[1].presence)
+    #expect(try size() == first, "others are running")
+    for process in processes.dropFirst(2) { folder.writeReports(at: process.presence) }
+    #expect(try size() != first, "the last one has written the reports")
   }
 
   @Test("contains a feature file once, however many processes run its scenarios")

@@ -82,15 +82,15 @@ struct FeatureRun {
     }
   }
 
-  var messages: [String] { failures.map(\.message) }
-  var statuses: [StepResult.Status] { log.statuses }
-
   /// Runs the scenarios of a feature file in a folder.
   init(
     _ text: String, in folder: FeatureFolder, _ definitions: @escaping () throws -> any StepDefinitions
   ) async throws {
     try await self.init(text, path: "\(folder.path)/booking.feature", try definitions())
   }
+
+  var messages: [String] { failures.map(\.message) }
+  var statuses: [StepResult.Status] { log.statuses }
 
   /// What belongs to a scenario as a whole: the text of an attachment by its media type.
   func attachment(_ type: String) -> String? {

@@ -57,10 +57,7 @@ struct FeatureFiles {
   static func problems(_ errors: GherkinErrors, in text: String, _ path: String) -> [Problem] {
     errors.errors.map { error in
       let place = FilePlace(path: path, line: error.location.line, column: error.location.column ?? 1)
-      // The place is in front of the message already.
-      return Problem(
-        place: place,
-        message: error.message.replacing(#/^\(\d+:\d+\): /#, with: "") + FeatureFile.advice(on: error, in: text))
+      return Problem(place: place, message: error.message + FeatureFile.advice(on: error, in: text))
     }
   }
 

@@ -145,20 +145,22 @@ enum FeaturesCheck {
       }
     }
 
-    /// A feature without scenarios, and scenarios without steps: what was written there is a description.
+    /// Features without scenarios, and scenarios without steps or examples. A line with a misspelled keyword becomes part of
+    /// the description.
     private static func emptyParts(_ file: FeatureFiles.File) -> [Problem] {
-      if file.scenarios.isEmpty {
-        let line = file.document.feature?.location.line ?? 1
-        return [
-          Problem(
-            kind: .empty, place: FilePlace(path: file.path, line: line, column: 1),
-            message: "the feature has no scenarios to run; a line whose keyword is misspelt is read as its description")
-        ]
+      func problem(_ location: Location?, _ message: String) -> Problem {
+        let place = FilePlace(path: file.path, line: location?.line ?? 1, column: location?.column ?? 1)
+        return Problem(kind: .empty, place: place, message: message)
       }
-      return file.scenarios.filter(\.steps.isEmpty).map { scenario in
-        Problem(
-          kind: .empty, place: FilePlace(path: file.path, line: scenario.line, column: scenario.column),
-          message: "the scenario has no steps; a line whose keyword is misspelt is read as its description")
+      let advice = "lines with a misspelled keyword are read as its description; check the keywords"
+      let scenarios = file.document.feature?.scenarios ?? []
+      if scenarios.isEmpty {
+        return [problem(file.document.feature?.location, "the feature has no scenarios; \(advice)")]
+      }
+      return scenarios.compactMap { scenario in
+        if scenario.steps.isEmpty { return problem(scenario.location, "the scenario has no steps; \(advice)") }
+        guard !scenario.examples.isEmpty, scenario.examples.allSatisfy(\.tableBody.isEmpty) else { return nil }
+        return problem(scenario.location, "the scenario has no rows of examples, so it never runs; add a row")
       }
     }
 

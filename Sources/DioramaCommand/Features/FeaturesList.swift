@@ -135,7 +135,7 @@ struct FeatureTestFilters {
     var methods: [Int: String]
   }
 
-  /// The classes of targets with XCTest, by the targets' folders and the paths of feature files; empty for other folders.
+  /// XCTest classes by target folder and feature file; empty for folders that do not use XCTest.
   private var targets: [String: [String: TestCase]] = [:]
 
   /// - Parameters:
@@ -167,7 +167,7 @@ struct FeatureTestFilters {
     return nil
   }
 
-  /// The names that the plugin generates, which are unique in a target.
+  /// The names that the plugin generates, which are unique in a target. Files that the target excludes are not known.
   private static func testCases(in folder: String, _ settings: String) -> [String: TestCase] {
     guard let text = try? FeatureFiles.text(settings), case .xctest = try? TestLibrary(settings: text),
       let paths = try? FeatureFiles.found([folder], named: FeatureFiles.isFeature).sorted(),

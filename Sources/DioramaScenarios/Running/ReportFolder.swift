@@ -13,13 +13,13 @@ import ScenarioReports
 /// `swift test` starts a process for XCTest and one for Swift Testing, and more with `--parallel`. They all append to the
 /// same messages, since they have the same parent, and the last one to end writes the reports about all. The first process
 /// of another run replaces the files. The file `.run` identifies the run, and lists its processes and the feature files in
-/// the messages. Each process has a shared lock on `.processes` while it runs.
+/// the messages. Each process holds a shared lock on `.processes` while it runs.
 struct ReportFolder: Sendable {
   let path: String
 
   private var messages: String { path + "/messages.ndjson" }
 
-  /// That a process of the run is alive.
+  /// A lock held while a process of the run is running.
   final class Presence: Sendable {
     fileprivate let descriptor: Int32
 
@@ -33,7 +33,7 @@ struct ReportFolder: Sendable {
 
   /// Creates the folder if needed, and opens its messages.
   ///
-  /// - Returns: what writes messages, and what to keep until ``writeReports(at:)``.
+  /// - Returns: the message writer, and the lock to hold until ``writeReports(at:)``.
   /// - Throws: ``CodedError`` of kind `cannotWrite`.
   func open() throws(CodedError) -> (messages: MessageWriter, presence: Presence) {
     try CodedError.translating(
@@ -42,12 +42,12 @@ struct ReportFolder: Sendable {
     let presence = try Presence(path + "/.processes")
     let writer: Result<MessageWriter, CodedError> = try locked { descriptor in
       let run = Self.currentRun
-      if !Self.content(of: descriptor).hasPrefix(run) {
+      if Self.lines(of: descriptor).first != Substring(run) {
         for file in ["messages.ndjson", "junit.xml", "report.html"] { unlink("\(path)/\(file)") }
         ftruncate(descriptor, 0)
         Self.append(run, to: descriptor)
       }
-      Self.append("\(Self.process)\n", to: descriptor)
+      Self.append(Self.process, to: descriptor)
       do throws(CodedError) { return .success(try MessageWriter(path: messages)) } catch { return .failure(error) }
     }
     return (try writer.get(), presence)
@@ -61,9 +61,9 @@ struct ReportFolder: Sendable {
   func once(_ key: String, _ body: () -> Void) {
     do {
       try locked { descriptor in
-        if Self.content(of: descriptor).split(separator: "\n").contains(Substring(key)) { return }
+        if Self.lines(of: descriptor).contains(Substring(key)) { return }
         body()
-        Self.append("\(key)\n", to: descriptor)
+        Self.append(key, to: descriptor)
       }
     } catch {
       Self.complain("\(error)")
@@ -71,23 +71,24 @@ struct ReportFolder: Sendable {
     }
   }
 
-  /// Writes the reports about all messages of the run so far, unless another process will do so, because it still runs.
+  /// Writes the reports about all messages of the run so far.
   ///
-  /// With `swift test --parallel`, XCTest runs each test in a process of its own. Then the report would be written again and
-  /// again, so this waits until the next process starts, for half a second at most.
+  /// With `swift test --parallel`, XCTest runs each test in a process of its own. To write the reports every few seconds and at
+  /// the end, not after each test, this leaves them to a process that is still running, or waits for the next one to start.
   func writeReports(at presence: Presence) {
     let end = ContinuousClock.now + .milliseconds(500)
     while true {
       do {
         let isDone = try locked { descriptor in
-          guard flock(presence.descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            flock(presence.descriptor, LOCK_UN)
-            return true
-          }
-          let lines = Self.content(of: descriptor).split(separator: "\n")
-          if lines.count(where: { $0 == Self.process }) > 3, ContinuousClock.now < end {
-            Self.lock(presence.descriptor, LOCK_SH)
-            return false
+          let lines = Self.lines(of: descriptor)
+          let isLast = flock(presence.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+          defer { flock(presence.descriptor, LOCK_UN) }
+          // A run without `--parallel` has one process for each test library, and more only if tests start them.
+          if lines.count(where: { $0 == Self.process }) > 3, areRecent {
+            if !isLast { return true }
+            if ContinuousClock.now < end, !lines.contains(Substring(Self.waited)) { return false }
+            // One test at a time: the next process starts when this one has ended.
+            Self.append(Self.waited, to: descriptor)
           }
           let all = Self.readable(try String(contentsOfFile: messages, encoding: .utf8))
           try Data(HTMLReport.html(all).utf8).write(to: URL(filePath: path + "/report.html"), options: .atomic)
@@ -96,8 +97,16 @@ struct ReportFolder: Sendable {
         }
         if isDone { return }
       } catch { return Self.complain("cannot write reports to \(path): \(error)") }
+      Self.lock(presence.descriptor, LOCK_SH)
       usleep(5000)
     }
+  }
+
+  /// Whether the reports have been written in the last seconds.
+  private var areRecent: Bool {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path + "/junit.xml")
+    guard let date = attributes?[.modificationDate] as? Date else { return false }
+    return abs(date.timeIntervalSinceNow) < 5
   }
 
   /// The messages of a text, without lines that a killed process has left incomplete.
@@ -122,25 +131,27 @@ struct ReportFolder: Sendable {
     let fields = (try? String(contentsOfFile: "/proc/\(parent)/stat", encoding: .utf8))?
       .split(separator: ")").last?.split(separator: " ")
     let start = fields.flatMap { $0.count > 19 ? String($0[19]) : nil } ?? ""
-    let run = "\(parent) \(start)\n"
+    let run = "\(parent) \(start)"
     setenv(name, run, 1)
     return run
   }()
 
   /// The line of `.run` that each process adds.
   private static let process = "process"
+  /// The line of `.run` that says that no process started while another waited for it.
+  private static let waited = "waited"
 
-  private static func append(_ text: String, to descriptor: Int32) {
+  private static func append(_ line: String, to descriptor: Int32) {
     let end = lseek(descriptor, 0, SEEK_END)
-    _ = Array(text.utf8).withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, end) }
+    _ = Array("\(line)\n".utf8).withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, end) }
   }
 
-  private static func content(of descriptor: Int32) -> String {
+  private static func lines(of descriptor: Int32) -> [Substring] {
     let size = max(0, Int(lseek(descriptor, 0, SEEK_END)))
     let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
       count = max(0, pread(descriptor, buffer.baseAddress, size, 0))
     }
-    return String(decoding: bytes, as: UTF8.self)
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
   }
 
   private static func lock(_ descriptor: Int32, _ operation: Int32) {

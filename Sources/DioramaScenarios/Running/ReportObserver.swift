@@ -19,7 +19,7 @@ final class ReportObserver: ScenarioObserver {
   /// - Parameters:
   ///   - ids: the ids of the messages, below 2^54, which no other process writing to the same file may use.
   ///   - write: receives the messages, one after the other.
-  ///   - once: calls its body, which writes a feature file, unless another process has done so for the key.
+  ///   - once: calls its body, which writes a feature file's messages, unless a process of the run has already done so.
   ///   - end: called after the last message.
   init(
     ids: IDGenerator = IDGenerator(), write: @escaping @Sendable (Message) -> Void,
@@ -129,7 +129,7 @@ private struct MessageTranslation {
       guard let id = attempts[AttemptKey(id: plan, attempt: attempt)] else { break }
       var message = Message.Attachment(attachment, at: time)
       message.testCaseStartedId = id
-      message.testStepId = index.flatMap { cases[plan]?.stepIDs[$0] }
+      message.testStepId = index.flatMap { ids(of: plan, attempt, $0)?.step }
       messages.append(.attachment(message))
     case .stepFinished(let plan, let attempt, let index, let result):
       guard let (attempt, step) = ids(of: plan, attempt, index) else { break }
@@ -221,7 +221,7 @@ private struct MessageTranslation {
 
   /// The messages about the feature file of a scenario; nil if it is known, or cannot be read.
   ///
-  /// Their ids follow from the file, so that it is enough if one of several processes writes them.
+  /// IDs are derived from the file's path and text, so every process uses the same ones and only one has to write them.
   mutating func feature(of event: ScenarioEvent) -> (key: String, messages: [Message])? {
     guard case .found(let plan) = event, pickles[plan.source.path] == nil else { return nil }
     let path = plan.source.path
@@ -239,7 +239,7 @@ private struct MessageTranslation {
     return (String(first), messages + found.map(Message.pickle))
   }
 
-  /// An id for which a text has enough successors: at least 2^54, where no process has its own.
+  /// The first ID of a feature file's range. At least 2^54; the IDs of processes are lower.
   private static func firstID(of text: String) -> Int {
     // FNV-1a.
     let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325) { (hash: UInt64, byte) in

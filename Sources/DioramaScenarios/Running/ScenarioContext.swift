@@ -57,7 +57,7 @@ public final class ScenarioContext: Sendable {
     self.record = record
   }
 
-  /// Attaches data to the step or hook that is running, for reports.
+  /// Attaches data to the step or hook that is running, for reports and (except in XCTest on Linux) for the test.
   ///
   /// - Parameters:
   ///   - bytes: the data.
@@ -95,7 +95,7 @@ struct ScenarioAttachment: Sendable {
   /// Whether it was given as a text.
   var isText = false
 
-  /// Its name, or one with the usual ending of its type.
+  /// The name, or `attachment` with the extension for the media type.
   var fileName: String {
     if let name { return name }
     let ending = ["text/plain": "txt", "image/jpeg": "jpg", "image/svg+xml": "svg"][mediaType]
@@ -136,7 +136,7 @@ public struct SkippedStep: Error, CustomStringConvertible {
 }
 
 extension StepDefinitions {
-  /// Attaches a text to the running step, for reports.
+  /// Attaches a text to the running step, for reports and (except in XCTest on Linux) for the test.
   ///
   /// - Parameters:
   ///   - text: the text.
@@ -146,7 +146,7 @@ extension StepDefinitions {
     ScenarioAttachment(bytes: Array(text.utf8), mediaType: mediaType, name: name, isText: true).attach()
   }
 
-  /// Attaches data to the running step, for reports.
+  /// Attaches data to the running step, for reports and (except in XCTest on Linux) for the test.
   ///
   /// - Parameters:
   ///   - bytes: the data.

@@ -85,7 +85,7 @@ struct ScenarioRunner {
     let id = process.nextID()
     let retries: Int
     do { retries = try scenario.retries ?? self.retries } catch {
-      fail("\(error)", before: id, attempt: 0)
+      fail("\(error)", in: "reads the tags", of: id, attempt: 0)
       process.noteFailure()
       return .failed
     }
@@ -102,7 +102,9 @@ struct ScenarioRunner {
   private func run(_ id: ScenarioPlan.ID, attempt: Int) async throws -> Outcome {
     let definitions: any StepDefinitions
     do { definitions = try makeDefinitions() } catch {
-      fail("the step definitions cannot be created: \(error)", before: id, attempt: attempt)
+      // A plan without the definitions is not that of other attempts.
+      progress.forbidRetry()
+      fail("the step definitions cannot be created: \(error)", in: "creates the definitions", of: id, attempt: attempt)
       return .failed
     }
     let catalog = StepCatalog(definitions.steps)
@@ -119,10 +121,13 @@ struct ScenarioRunner {
     return try await attempt.run()
   }
 
-  /// Records a failure that prevents all steps.
-  private func fail(_ message: String, before id: ScenarioPlan.ID, attempt: Int) {
-    fail(message, location(scenario.line, scenario.column))
-    ScenarioAttempt(self, id, StepCatalog([]), nil, attempt: attempt).report(message)
+  /// Records a failure that occurs before any step can run. In reports it is that of a hook.
+  private func fail(_ message: String, in hook: String, of id: ScenarioPlan.ID, attempt: Int) {
+    let place = location(scenario.line, scenario.column)
+    fail(message, place)
+    let before = Before(
+      hook, fileID: place.fileID, filePath: place.filePath, line: place.line, column: place.column, {})
+    ScenarioAttempt(self, id, StepCatalog(before.steps), nil, attempt: attempt).report(message)
   }
 
   /// A place in the feature file.
@@ -242,7 +247,7 @@ private final class ScenarioAttempt {
     return skipReason.map { .skipped($0) } ?? .passed
   }
 
-  /// Reports an attempt in which nothing can run: its first item as failed, the others as skipped.
+  /// Reports an attempt in which nothing can run: its hook as failed, the steps as skipped.
   func report(_ message: String) {
     let process = runner.process
     if number == 0 {
@@ -252,7 +257,8 @@ private final class ScenarioAttempt {
     process.tell(.attemptStarted(plan.id, attempt: number))
     for index in items.indices {
       process.tell(.stepStarted(plan.id, attempt: number, index: index))
-      let result = index == 0 ? StepResult(status: .failed, message: message) : StepResult(status: .skipped)
+      var result = StepResult(status: .skipped)
+      if case .hook = items[index] { result = StepResult(status: .failed, message: message) }
       process.tell(.stepFinished(plan.id, attempt: number, index: index, result))
     }
     process.tell(.attemptFinished(plan.id, attempt: number, willBeRetried: runner.progress.willBeRetried))

@@ -99,7 +99,7 @@ struct StepValues {
       if let value = text.content as? Value { return value }
       if let type = type as? any Decodable.Type, let value = try text.decoded(as: type) as? Value { return value }
     }
-    if let empty = (type as? any Emptiable.Type)?.empty as? Value { return empty }
+    if let empty = (type as? any OptionalValue.Type)?.empty as? Value { return empty }
     let values = count == 1 ? "1 value" : "\(count) values"
     throw ScenarioError(
       "the closure takes more than the step provides: \(values)\(step.table == nil ? "" : " and a table")"
@@ -128,12 +128,12 @@ struct StepValues {
   }
 }
 
-/// An optional. Swift 6.3 crashes in a release build on a cast to `any ExpressibleByNilLiteral.Type`.
-private protocol Emptiable {
+/// An optional. Swift 6.3 crashes when it compiles a cast to `any ExpressibleByNilLiteral.Type` in release mode.
+private protocol OptionalValue {
   static var empty: Self { get }
 }
 
-extension Optional: Emptiable {
+extension Optional: OptionalValue {
   fileprivate static var empty: Self { nil }
 }
 

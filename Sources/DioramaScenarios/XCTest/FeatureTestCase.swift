@@ -69,6 +69,7 @@ open class FeatureTestCase: XCTestCase {
         let type = types[attachment.mediaType] ?? (attachment.isText ? "public.plain-text" : "public.data")
         let added = XCTAttachment(data: Data(attachment.bytes), uniformTypeIdentifier: type)
         added.name = attachment.fileName
+        added.lifetime = .keepAlways
         test.add(added)
       }
     #else

@@ -1,7 +1,7 @@
 import DioramaScenarios
 import Testing
 
-/// Its properties belong to the main actor, as all code of the target.
+/// Its properties belong to the main actor, like all code in this target.
 final class Features: StepDefinitions {
   private var booked = 0
 

@@ -1,4 +1,4 @@
-# A file and a feature of the same names as others.
+# Another feature has the same file name and title.
 # Its scenarios begin at other lines.
 #
 #
