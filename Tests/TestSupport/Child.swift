@@ -48,15 +48,16 @@ package final class Child: Sendable {
     package let description: String
   }
 
-  /// Seconds after which a program that should have ended is treated as hanging.
-  private static let patience = 240.0
+  /// How long a program may print nothing before it is treated as hanging.
+  private static let patience = Duration.seconds(240)
 
   package let pid: pid_t
   private let output: Int32
   private let errors: Int32
   private let pending = Guarded<[UInt8]>([])
   private let isOver = Guarded(false)
-  private let started = ContinuousClock.now
+  /// When the program was started, or last printed something.
+  private let lastSign = Guarded(ContinuousClock.now)
 
   package init(
     _ arguments: [[UInt8]], environment: [String: String], input: Input = .nothing, errors: Errors = .kept,
@@ -182,16 +183,18 @@ package final class Child: Sendable {
 
   private func read() -> Bool {
     // Its children may outlive a program killed for hanging.
-    let left = (started + .seconds(Self.patience) - ContinuousClock.now) / .milliseconds(1)
     var ready = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, Int32(max(left, 0))) > 0 else { return false }
+    guard poll(&ready, 1, Int32(max(patienceLeft / .milliseconds(1), 0))) > 0 else { return false }
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let count = buffer.withUnsafeMutableBytes { Foundation.read(output, $0.baseAddress, $0.count) }
     // Reading a terminal without users fails with EIO.
     guard count > 0 else { return false }
     pending.withLock { $0 += buffer[..<count] }
+    lastSign.withLock { $0 = .now }
     return true
   }
+
+  private var patienceLeft: Duration { lastSign.withLock { $0 } + Self.patience - .now }
 
   private func kept() -> String {
     var bytes: [UInt8] = []
@@ -206,8 +209,9 @@ package final class Child: Sendable {
   }
 
   private func killIfHanging() {
-    DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [weak self] in
+    DispatchQueue.global().asyncAfter(deadline: .now() + (patienceLeft / .seconds(1))) { [weak self] in
       guard let self else { return }
+      if patienceLeft > .zero { return killIfHanging() }
       isOver.withLock { over in if !over { _ = kill(self.pid, SIGKILL) } }
     }
   }
