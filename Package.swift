@@ -290,6 +290,10 @@ let package = Package(
 let isRootPackage = Context.environment["PWD"] == Context.packageDirectory
 let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .error)] : []
 
+// `make test-thread` leaves out test targets: `DIORAMA_WITHOUT_TARGETS=GherkinTests,StubsTests`.
+let omitted = Set((Context.environment["DIORAMA_WITHOUT_TARGETS"] ?? "").split(separator: ",").map(String.init))
+package.targets.removeAll { omitted.contains($0.name) }
+
 // What gives unmodified programs the clock of an environment uses seccomp and glibc. ClockPreload is no product: SwiftPM links
 // every dynamic library with the Swift runtime, which must not be loaded into other programs. Config/clock-library builds it.
 #if os(Linux)
