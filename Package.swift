@@ -21,6 +21,8 @@ let package = Package(
     // A product of its own, so that no app links libsecret by accident.
     .library(name: "DioramaSecretService", targets: ["DioramaSecretService"]),
     .executable(name: "diorama", targets: ["DioramaCommand"]),
+    // A process of its own, in C: namespaces are entered by a program with one thread.
+    .executable(name: "diorama-isolate", targets: ["IsolationHelper"]),
     .executable(name: "clinic", targets: ["Clinic"]),
     .executable(name: "clinic-backend", targets: ["ClinicBackend"]),
   ],
@@ -69,6 +71,8 @@ let package = Package(
     .target(
       name: "CBuild",
       cSettings: [.define("DIORAMA_COMMIT", to: "\"\(Context.environment["DIORAMA_COMMIT"] ?? "unknown")\"")]),
+
+    .executableTarget(name: "IsolationHelper", exclude: ["PROTOCOL.md"]),
 
     // Each target depends only on targets above it.
     .target(name: "Basics"),
@@ -303,7 +307,7 @@ package.targets.removeAll { omitted.contains($0.name) }
   ]
 #endif
 
-let inC: Set = ["CBuild", "ClockSupervision", "ClockPreload"]
+let inC: Set = ["CBuild", "ClockSupervision", "ClockPreload", "IsolationHelper"]
 
 // One loop, so that no target is left out. SwiftPM rejects settings on plugins and system libraries.
 for target in package.targets where [.regular, .executable, .test].contains(target.type) && !inC.contains(target.name) {

@@ -1,0 +1,134 @@
+#pragma once
+#if defined(__linux__)
+// glibc declares setns(2), unshare(2) and pipe2(2) only with this.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdbool.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// The version of PROTOCOL.md. Both sides must agree, since they are installed as two files.
+#define PROTOCOL_VERSION "1"
+
+// Exit statuses: of sysexits.h, and those of shells for a command that does not start.
+enum { STATUS_BAD_REQUEST = 64, STATUS_UNAVAILABLE = 69, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+// The addresses of the two networks: W answers, A is the command's. 198.18.0.0/15 is reserved for tests by RFC 2544.
+#define W_ADDRESS_4 "198.19.255.1"
+#define A_ADDRESS_4 "198.19.255.2"
+#define W_ADDRESS_6 "fd64:696f::1"
+#define A_ADDRESS_6 "fd64:696f::2"
+#define W_LINK "dio1"
+#define A_LINK "dio0"
+
+// ---- request.c: packets of PROTOCOL.md
+
+struct list {
+  char **items;  // ends with a null pointer once it has an item
+  size_t count;
+};
+
+struct request {
+  struct list arguments, variables, sources, targets;
+  char *folder;
+  bool forces_user_namespace;
+};
+
+enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
+enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET };
+
+// Reads a packet. Values for the command and the mounts are added to the request. `value` is set to the first field of
+// others. CLOSED: the other side has ended. INVALID: a failure was reported, and this process should exit.
+enum keyword read_packet(int control, enum phase phase, struct request *request, char **value);
+
+// Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.
+bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count);
+
+// ---- namespaces.c: the steps
+
+struct isolation {
+  struct request request;
+  int control;       // the socket to Diorama; negative for --probe
+  int stopped;       // a pipe to the supervisor: signals that stopped the command
+  // The user and group outside, and whether they are mapped into a user namespace.
+  uid_t user;
+  gid_t group;
+  bool has_user_namespace;
+  int network_w, network_a;  // descriptors of the network namespaces
+  int route_w, route_a;      // their NETLINK_ROUTE sockets
+  int listener, dns4, dns6;
+  // What failed last: the system call with its arguments, and errno.
+  char call[256];
+  int error;
+};
+
+struct step {
+  const char *name;
+  // The step without which this one cannot be tried; null for the first.
+  const char *needs;
+  // Null for the steps that enter_namespaces() takes.
+  bool (*run)(struct isolation *);
+};
+extern const struct step steps[];
+extern const size_t step_count;
+
+// Notes a failed system call. The result is false, to be returned by a step.
+bool failed(struct isolation *isolation, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+// Creates a process in new user and PID namespaces, as fork(2) does. On failure the result is -1, and `step` is the
+// step that failed.
+pid_t enter_namespaces(struct isolation *isolation, const char **step);
+
+// ---- init.c: process 1 of the PID namespace
+
+// Takes the steps, starts the command, serves the socket, and exits with the command's status.
+void run_init(struct isolation *isolation, const sigset_t *mask) __attribute__((noreturn));
+// Takes the steps, and prints a line for each; exits with 0 if all of them work.
+void probe_init(struct isolation *isolation) __attribute__((noreturn));
+// Reports a failed step to Diorama.
+void report_failure(struct isolation *isolation, const char *step);
+void print_step(const char *step, struct isolation *isolation, const char *missing);
+
+// ---- advice.c
+
+// What would make a step work on this machine.
+const char *advice(const char *step, int error);
+
+// ---- mounts.c
+
+bool make_mount_namespace(struct isolation *isolation);
+bool mount_proc(struct isolation *isolation);
+bool bind_files(struct isolation *isolation);
+// Writes a file of /proc, which takes its content in one write(2).
+bool write_file(struct isolation *isolation, const char *path, const char *content);
+
+// ---- netlink.c
+
+// Messages that are sent as one datagram.
+struct messages {
+  size_t length, start;
+  int acknowledged;  // how many of them are answered
+  _Alignas(8) unsigned char bytes[2048];
+};
+void begin_message(struct messages *messages, int type, int flags, const void *header, size_t size);
+void add_attribute(struct messages *messages, int type, const void *data, size_t size);
+size_t begin_nested(struct messages *messages, int type);
+void end_nested(struct messages *messages, size_t start);
+int open_netlink(struct isolation *isolation, int protocol);
+// Sends messages and checks every answer. `what` describes them for an error.
+bool send_messages(struct isolation *isolation, int netlink, struct messages *messages, const char *what);
+
+bool set_link_up(struct isolation *isolation, int netlink, const char *name);
+bool add_link_pair(struct isolation *isolation, int netlink, int peer_namespace);
+bool add_address(struct isolation *isolation, int netlink, const char *link, const char *address, int prefix);
+// A default route through a gateway, or, without one, a route that makes every address one of this namespace.
+bool add_route(struct isolation *isolation, int netlink, int family, const char *gateway);
+
+// ---- nftables.c
+
+// Hands every TCP connection that arrives to the transparent listener.
+bool intercept_connections(struct isolation *isolation, unsigned short port);
+#endif

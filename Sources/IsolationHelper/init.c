@@ -1,0 +1,174 @@
+// Process 1 of the PID namespace. When it ends, for whatever reason, the kernel kills every process of the namespace
+// (pid_namespaces(7)), also those that have a session of their own. A parent-death signal alone would reach only the
+// command itself, and a subreaper ends without killing its children.
+#include "helper.h"
+#if defined(__linux__)
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void report_failure(struct isolation *isolation, const char *step) {
+  char number[16];
+  snprintf(number, sizeof number, "%d", isolation->error);
+  const char *fields[] = {"failed", step, isolation->call, number, strerror(isolation->error),
+                          advice(step, isolation->error), NULL};
+  send_packet(isolation->control, fields, NULL, 0);
+}
+
+void print_step(const char *step, struct isolation *isolation, const char *missing) {
+  if (missing) {
+    printf("%s: not tried, because it needs: %s\n", step, missing);
+  } else if (isolation) {
+    printf("%s: failed: %s: %s; %s\n", step, isolation->call, strerror(isolation->error),
+           advice(step, isolation->error));
+  } else {
+    printf("%s: ok\n", step);
+  }
+  fflush(stdout);
+}
+
+// Ends with the supervisor: prctl(2), PR_SET_PDEATHSIG. It is a process with one thread, so the signal does not come
+// early, when a thread that created this process ends.
+static void follow_supervisor(struct isolation *isolation) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // It may have ended before the call. pipe(7): then the write end has an error.
+  struct pollfd pipe = {.fd = isolation->stopped};
+  if (poll(&pipe, 1, 0) > 0) _exit(STATUS_UNAVAILABLE);
+}
+
+void probe_init(struct isolation *isolation) {
+  follow_supervisor(isolation);
+  bool worked[16] = {true, true};
+  bool all = true;
+  for (size_t each = 0; each < step_count; each++) {
+    size_t needed = 0;
+    while (steps[each].needs && strcmp(steps[needed].name, steps[each].needs)) needed++;
+    bool possible = !steps[each].needs || worked[needed];
+    worked[each] = possible && (!steps[each].run || steps[each].run(isolation));
+    print_step(steps[each].name, worked[each] ? NULL : isolation, possible ? NULL : steps[each].needs);
+    all = all && worked[each];
+  }
+  _exit(all ? 0 : 1);
+}
+
+static void set_up(struct isolation *isolation) {
+  for (size_t each = 0; each < step_count; each++) {
+    if (!steps[each].run || steps[each].run(isolation)) continue;
+    report_failure(isolation, steps[each].name);
+    _exit(STATUS_UNAVAILABLE);
+  }
+  const char *fields[] = {"ready", NULL};
+  const int descriptors[] = {isolation->listener, isolation->dns4, isolation->dns6};
+  if (!send_packet(isolation->control, fields, descriptors, 3)) _exit(STATUS_UNAVAILABLE);
+  // From here on, only Diorama keeps network W.
+  const int ours[] = {isolation->listener,  isolation->dns4,    isolation->dns6,   isolation->network_w,
+                      isolation->network_a, isolation->route_w, isolation->route_a};
+  for (size_t each = 0; each < sizeof ours / sizeof *ours; each++) close(ours[each]);
+}
+
+// Starts the command with the signal mask of this program's caller. Never returns if it cannot be started.
+static pid_t start_command(struct isolation *isolation, const sigset_t *mask) {
+  struct request *request = &isolation->request;
+  char *empty[] = {NULL}, *name = request->arguments.items[0];
+  // posix_spawnp(3) looks the program up in the PATH of this process.
+  environ = request->variables.count ? request->variables.items : empty;
+  if (request->folder && chdir(request->folder)) {
+    failed(isolation, errno, "chdir %s", request->folder);
+    report_failure(isolation, "working directory");
+    _exit(STATUS_NOT_EXECUTABLE);
+  }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, mask);
+  pid_t pid;
+  int error = posix_spawnp(&pid, name, NULL, &attributes, request->arguments.items, environ);
+  posix_spawnattr_destroy(&attributes);
+  if (!error) return pid;
+  failed(isolation, error, "posix_spawnp %s", name);
+  report_failure(isolation, "command");
+  _exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+// Reaps children. Ends this process, and with it the namespace, when the command has ended.
+static void reap(struct isolation *isolation, pid_t command) {
+  int status;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+    if (pid != command) continue;
+    if (WIFSTOPPED(status)) {
+      // The supervisor stops, too, so that its caller notices.
+      char signal = (char)WSTOPSIG(status);
+      if (write(isolation->stopped, &signal, 1) != 1) _exit(STATUS_UNAVAILABLE);
+      continue;
+    }
+    char number[16];
+    snprintf(number, sizeof number, "%d", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    const char *fields[] = {WIFEXITED(status) ? "exited" : "signaled", number, NULL};
+    send_packet(isolation->control, fields, NULL, 0);
+    // The status as shells show it.
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+}
+
+// Sends a new socket of network A.
+static void send_socket(struct isolation *isolation, const char *kind) {
+  int type = !strncmp(kind, "udp", 3) ? SOCK_DGRAM : SOCK_STREAM;
+  int made = socket(strchr(kind, '6') ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
+  if (made < 0) {
+    failed(isolation, errno, "socket(%s)", kind);
+    report_failure(isolation, "socket");
+    return;
+  }
+  const char *fields[] = {"socket", NULL};
+  send_packet(isolation->control, fields, &made, 1);
+  close(made);
+}
+
+void run_init(struct isolation *isolation, const sigset_t *mask) {
+  // A process group of its own, which the command inherits: a signal that our caller sends to its group reaches the
+  // supervisor, which forwards it to this one, so the command gets it once. Process 1 itself ignores it.
+  setpgid(0, 0);
+  follow_supervisor(isolation);
+  set_up(isolation);
+
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) {
+    failed(isolation, errno, "signalfd");
+    report_failure(isolation, "command");
+    _exit(STATUS_UNAVAILABLE);
+  }
+  pid_t command = 0;
+  while (true) {
+    struct pollfd sources[] = {{.fd = isolation->control, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    if (poll(sources, 2, -1) < 0) continue;
+    if (sources[1].revents) {
+      struct signalfd_siginfo info;
+      while (read(signals, &info, sizeof info) > 0) {}
+      reap(isolation, command);
+    }
+    if (!sources[0].revents) continue;
+    char *value;
+    switch (read_packet(isolation->control, command ? RUNNING : BEFORE_START, &isolation->request, &value)) {
+      case START: command = start_command(isolation, mask); break;
+      case SOCKET: send_socket(isolation, value); break;
+      case INVALID: _exit(STATUS_BAD_REQUEST);
+      // Diorama has ended.
+      case CLOSED: _exit(STATUS_UNAVAILABLE);
+      default: break;
+    }
+  }
+}
+#endif

@@ -1,0 +1,135 @@
+// The packets of PROTOCOL.md: one packet of a SOCK_SEQPACKET socket is a list of fields, separated by null bytes.
+#include "helper.h"
+#if defined(__linux__)
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { MAXIMUM_FIELDS = 3, MAXIMUM_DESCRIPTORS = 4 };
+
+static const struct {
+  const char *name;
+  int fields;  // with the keyword
+  int phases;
+  enum keyword keyword;
+} keywords[] = {
+    {"arg", 2, BEFORE_SETUP | BEFORE_START, ARG},
+    {"env", 2, BEFORE_SETUP | BEFORE_START, ENV},
+    {"cwd", 2, BEFORE_SETUP | BEFORE_START, CWD},
+    {"bind", 3, BEFORE_SETUP, BIND},
+    {"users", 2, BEFORE_SETUP, USERS},
+    {"setup", 2, BEFORE_SETUP, SETUP},
+    {"start", 1, BEFORE_START, START},
+    {"socket", 2, BEFORE_START | RUNNING, SOCKET},
+};
+
+static enum keyword refuse(int control, const char *format, const char *value) {
+  char message[512];
+  snprintf(message, sizeof message, format, value);
+  const char *fields[] = {"failed", "request", "", "0", message, "install diorama and diorama-isolate of the same version",
+                          NULL};
+  send_packet(control, fields, NULL, 0);
+  return INVALID;
+}
+
+static bool append(struct list *list, char *item) {
+  char **items = realloc(list->items, (list->count + 2) * sizeof *items);
+  if (!items) return false;
+  list->items = items;
+  items[list->count++] = item;
+  items[list->count] = NULL;
+  return true;
+}
+
+enum keyword read_packet(int control, enum phase phase, struct request *request, char **value) {
+  // recv(2): with MSG_TRUNC, the result is the real length of the packet, even if the buffer is smaller.
+  ssize_t length;
+  do length = recv(control, NULL, 0, MSG_PEEK | MSG_TRUNC);
+  while (length < 0 && errno == EINTR);
+  if (length <= 0) return CLOSED;
+  // Never freed: the request refers to it. Diorama sends few packets after that.
+  char *bytes = malloc((size_t)length + 1);
+  if (!bytes) return refuse(control, "no memory for a packet", "");
+  if (recv(control, bytes, (size_t)length, 0) != length) return CLOSED;
+  bytes[length] = 0;
+
+  char *fields[MAXIMUM_FIELDS] = {bytes};
+  int count = 1;
+  for (ssize_t at = 0; at < length; at++) {
+    if (bytes[at]) continue;
+    if (count == MAXIMUM_FIELDS) return refuse(control, "too many fields in '%.100s'", bytes);
+    fields[count++] = bytes + at + 1;
+  }
+  size_t row = 0;
+  while (row < sizeof keywords / sizeof *keywords && strcmp(keywords[row].name, fields[0])) row++;
+  if (row == sizeof keywords / sizeof *keywords) return refuse(control, "unknown keyword '%.100s'", fields[0]);
+  if (count != keywords[row].fields) return refuse(control, "wrong number of fields in '%s'", fields[0]);
+  if (!(keywords[row].phases & phase)) return refuse(control, "'%s' came at the wrong time", fields[0]);
+
+  *value = fields[1];
+  bool stored = true;
+  switch (keywords[row].keyword) {
+    case ARG: stored = append(&request->arguments, fields[1]); break;
+    case ENV:
+      if (!strchr(fields[1], '=')) return refuse(control, "a variable without '=': '%.100s'", fields[1]);
+      stored = append(&request->variables, fields[1]);
+      break;
+    case CWD:
+      if (fields[1][0] != '/') return refuse(control, "not an absolute path: '%.300s'", fields[1]);
+      request->folder = fields[1];
+      break;
+    case BIND:
+      for (int each = 1; each < 3; each++)
+        if (fields[each][0] != '/') return refuse(control, "not an absolute path: '%.300s'", fields[each]);
+      stored = append(&request->sources, fields[1]) && append(&request->targets, fields[2]);
+      break;
+    case USERS:
+      if (strcmp(fields[1], "new")) return refuse(control, "'users' is 'new', not '%.100s'", fields[1]);
+      request->forces_user_namespace = true;
+      break;
+    case SETUP:
+      if (strcmp(fields[1], PROTOCOL_VERSION))
+        return refuse(control, "protocol version %.100s is not " PROTOCOL_VERSION, fields[1]);
+      break;
+    case START:
+      if (!request->arguments.count) return refuse(control, "no command", "");
+      break;
+    default: break;
+  }
+  return stored ? keywords[row].keyword : refuse(control, "no memory for the request", "");
+}
+
+bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count) {
+  char bytes[4096];
+  size_t length = 0;
+  for (size_t each = 0; fields[each]; each++) {
+    if (each && length < sizeof bytes) bytes[length++] = 0;
+    // A failure may quote a long path, so it is cut rather than refused.
+    size_t size = strnlen(fields[each], sizeof bytes - length);
+    memcpy(bytes + length, fields[each], size);
+    length += size;
+  }
+  struct iovec content = {bytes, length};
+  // cmsg(3): the union gives the buffer the alignment of a header.
+  union {
+    char bytes[CMSG_SPACE(MAXIMUM_DESCRIPTORS * sizeof(int))];
+    struct cmsghdr header;
+  } rights = {0};
+  struct msghdr message = {.msg_iov = &content, .msg_iovlen = 1};
+  if (count) {
+    message.msg_control = rights.bytes;
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(header), descriptors, count * sizeof(int));
+  }
+  ssize_t sent;
+  do sent = sendmsg(control, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == (ssize_t)length;
+}
+#endif
