@@ -46,6 +46,8 @@ enum keyword read_packet(int control, enum phase phase, struct request *request,
 
 // Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.
 bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count);
+// Sends fields after which this process exits.
+void send_last_packet(int control, const char *const *fields);
 
 // ---- namespaces.c: the steps
 
@@ -88,7 +90,7 @@ pid_t enter_namespaces(struct isolation *isolation, const char **step);
 void run_init(struct isolation *isolation, const sigset_t *mask) __attribute__((noreturn));
 // Takes the steps, and prints a line for each; exits with 0 if all of them work.
 void probe_init(struct isolation *isolation) __attribute__((noreturn));
-// Reports a failed step to Diorama.
+// Reports a failed step to Diorama. Afterwards, this process should exit.
 void report_failure(struct isolation *isolation, const char *step);
 void print_step(const char *step, struct isolation *isolation, const char *missing);
 

@@ -16,12 +16,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// Fills the fields of a `failed` packet. `number` is the place for one of them.
+static void describe(struct isolation *isolation, const char *step, char number[16], const char *fields[7]) {
+  snprintf(number, 16, "%d", isolation->error);
+  const char *all[] = {"failed", step, isolation->call, number, strerror(isolation->error),
+                       advice(step, isolation->error), NULL};
+  memcpy(fields, all, sizeof all);
+}
+
 void report_failure(struct isolation *isolation, const char *step) {
   char number[16];
-  snprintf(number, sizeof number, "%d", isolation->error);
-  const char *fields[] = {"failed", step, isolation->call, number, strerror(isolation->error),
-                          advice(step, isolation->error), NULL};
-  send_packet(isolation->control, fields, NULL, 0);
+  const char *fields[7];
+  describe(isolation, step, number, fields);
+  send_last_packet(isolation->control, fields);
 }
 
 void print_step(const char *step, struct isolation *isolation, const char *missing) {
@@ -114,7 +121,7 @@ static void reap(struct isolation *isolation, pid_t command) {
     char number[16];
     snprintf(number, sizeof number, "%d", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     const char *fields[] = {WIFEXITED(status) ? "exited" : "signaled", number, NULL};
-    send_packet(isolation->control, fields, NULL, 0);
+    send_last_packet(isolation->control, fields);
     // The status as shells show it.
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   }
@@ -126,7 +133,10 @@ static void send_socket(struct isolation *isolation, const char *kind) {
   int made = socket(strchr(kind, '6') ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
   if (made < 0) {
     failed(isolation, errno, "socket(%s)", kind);
-    report_failure(isolation, "socket");
+    char number[16];
+    const char *reasons[7];
+    describe(isolation, "socket", number, reasons);
+    send_packet(isolation->control, reasons, NULL, 0);
     return;
   }
   const char *fields[] = {"socket", NULL};

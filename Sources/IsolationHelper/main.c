@@ -29,15 +29,27 @@ static void hand_terminal(pid_t from, pid_t to) {
   close(terminal);
 }
 
+// Continues the command. It gets the terminal if our process group has it.
+static void resume(pid_t init) {
+  hand_terminal(getpgrp(), init);
+  kill(-init, SIGCONT);
+}
+
 // Stops this process by the signal that stopped the command, so that our caller sees the same.
-static void stop(int signal_) {
-  sigset_t one;
+static void stop(pid_t init, int signal_) {
+  hand_terminal(init, getpgrp());
+  sigset_t one, continuing;
   sigemptyset(&one);
   sigaddset(&one, signal_);
   signal(signal_, SIG_DFL);
   kill(getpid(), signal_);
   sigprocmask(SIG_UNBLOCK, &one, NULL);
   sigprocmask(SIG_BLOCK, &one, NULL);
+  // signal(7): a new stop signal discards a pending SIGCONT. So the command is continued here, and SIGCONT is removed.
+  sigemptyset(&continuing);
+  sigaddset(&continuing, SIGCONT);
+  sigtimedwait(&continuing, NULL, &(struct timespec){0});
+  resume(init);
 }
 
 // Forwards signals until process 1 of the namespace has ended. The result is its status, as shells show it.
@@ -53,8 +65,7 @@ static int supervise(pid_t init, int stopped) {
     if (poll(sources, 2, -1) < 0) continue;
     char cause;
     if (sources[1].revents & POLLIN && read(stopped, &cause, 1) == 1) {
-      hand_terminal(init, getpgrp());
-      stop(cause);
+      stop(init, cause);
       continue;
     }
     struct signalfd_siginfo info;
@@ -67,8 +78,11 @@ static int supervise(pid_t init, int stopped) {
     }
     if (!sources[0].revents || read(signals, &info, sizeof info) != sizeof info) continue;
     if (info.ssi_signo == SIGCHLD) continue;
-    if (info.ssi_signo == SIGCONT) hand_terminal(getpgrp(), init);
-    kill(-init, (int)info.ssi_signo);
+    if (info.ssi_signo == SIGCONT) {
+      resume(init);
+    } else {
+      kill(-init, (int)info.ssi_signo);
+    }
   }
 }
 

@@ -30,7 +30,7 @@ static enum keyword refuse(int control, const char *format, const char *value) {
   snprintf(message, sizeof message, format, value);
   const char *fields[] = {"failed", "request", "", "0", message, "install diorama and diorama-isolate of the same version",
                           NULL};
-  send_packet(control, fields, NULL, 0);
+  send_last_packet(control, fields);
   return INVALID;
 }
 
@@ -96,6 +96,10 @@ enum keyword read_packet(int control, enum phase phase, struct request *request,
     case START:
       if (!request->arguments.count) return refuse(control, "no command", "");
       break;
+    case SOCKET:
+      if (strcmp(fields[1], "tcp4") && strcmp(fields[1], "tcp6") && strcmp(fields[1], "udp4") && strcmp(fields[1], "udp6"))
+        return refuse(control, "unknown kind of socket '%.100s'", fields[1]);
+      break;
     default: break;
   }
   return stored ? keywords[row].keyword : refuse(control, "no memory for the request", "");
@@ -131,5 +135,14 @@ bool send_packet(int control, const char *const *fields, const int *descriptors,
   do sent = sendmsg(control, &message, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
   return sent == (ssize_t)length;
+}
+
+void send_last_packet(int control, const char *const *fields) {
+  send_packet(control, fields, NULL, 0);
+  // unix(7): if a socket is closed with unread packets, the other side gets ECONNRESET, here in place of this packet.
+  // shutdown(2): after it, the other side sends no more.
+  char byte;
+  shutdown(control, SHUT_RD);
+  while (recv(control, &byte, 1, MSG_DONTWAIT) > 0) {}
 }
 #endif
