@@ -29,9 +29,13 @@ static bool is_filtered(void) {
   return length > 0 && strstr(text, "\nSeccomp:\t2");
 }
 
+// Ubuntu's restriction: a user namespace can be created, but without capabilities in it.
+static bool is_restricted(void) { return setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1; }
+
 static const char *permission_advice(void) {
-  if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0) return "set sysctl kernel.unprivileged_userns_clone=1";
-  if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+  if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+    return "set sysctl kernel.unprivileged_userns_clone=1";
+  if (is_restricted())
     return "add an AppArmor profile with 'userns,' for diorama-isolate, or set sysctl "
            "kernel.apparmor_restrict_unprivileged_userns=0";
   if (is_filtered())
@@ -50,19 +54,21 @@ const char *advice(const char *step, int error) {
       {"network namespaces", "set sysctl user.max_net_namespaces=10000", "use a kernel with CONFIG_NET_NS"},
   };
   if (error == EMFILE || error == ENFILE) return "raise the limit of open files (ulimit -n)";
-  if (error == ENOMEM || error == ENOBUFS || error == EAGAIN) return "free memory, or raise the limit of processes (ulimit -u)";
+  if (error == ENOMEM || error == ENOBUFS || error == EAGAIN)
+    return "free memory, or raise the limit of processes (ulimit -u)";
   for (size_t each = 0; each < sizeof namespaces / sizeof *namespaces; each++) {
     if (strcmp(namespaces[each].step, step)) continue;
     // clone(2), unshare(2): ENOSPC for a limit of /proc/sys/user, EUSERS for it before Linux 4.9.
     if (error == ENOSPC || error == EUSERS) return namespaces[each].limit;
     if (error == EINVAL || error == ENOSYS) return namespaces[each].kernel;
   }
+  if (error == ENOENT && access("/proc/self/ns", F_OK)) return "mount /proc (mount -t proc proc /proc)";
   if (!strcmp(step, "command")) return "check the name of the program, PATH, and its permissions";
   if (!strcmp(step, "working directory")) return "check that the folder exists and is accessible";
   if (!strcmp(step, "bound files") && error != EPERM) return "check that both files exist, or both folders";
   if (!strcmp(step, "user and group IDs") && error == EPERM && geteuid() == 0)
-    return "in a container, add the option --cap-add SETFCAP (Linux 5.12 and later need it for root), or use another user";
-  if (!strcmp(step, "/proc") && error == EPERM && setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != 1)
+    return "in a container, add the option --cap-add SETFCAP (root needs it since Linux 5.12), or use another user";
+  if (!strcmp(step, "/proc") && error == EPERM && !is_restricted())
     return "in a container, add the option --security-opt systempaths=unconfined (Docker), "
            "--security-opt unmask=ALL (Podman), or --privileged";
   if (error == EPERM || error == EACCES || error == EROFS) return permission_advice();

@@ -41,13 +41,13 @@ enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
 enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET };
 
 // Reads a packet. Values for the command and the mounts are added to the request. `value` is set to the first field of
-// others. CLOSED: the other side has ended. INVALID: a failure was reported, and this process should exit.
+// others. CLOSED: the other side has ended. INVALID: a failure was reported, and this process must leave().
 enum keyword read_packet(int control, enum phase phase, struct request *request, char **value);
 
 // Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.
 bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count);
-// Sends fields after which this process exits.
-void send_last_packet(int control, const char *const *fields);
+// Exits in a way that the other side can read the last packet.
+void leave(int control, int status) __attribute__((noreturn));
 
 // ---- namespaces.c: the steps
 
@@ -90,7 +90,7 @@ pid_t enter_namespaces(struct isolation *isolation, const char **step);
 void run_init(struct isolation *isolation, const sigset_t *mask) __attribute__((noreturn));
 // Takes the steps, and prints a line for each; exits with 0 if all of them work.
 void probe_init(struct isolation *isolation) __attribute__((noreturn));
-// Reports a failed step to Diorama. Afterwards, this process should exit.
+// Reports a failed step to Diorama.
 void report_failure(struct isolation *isolation, const char *step);
 void print_step(const char *step, struct isolation *isolation, const char *missing);
 

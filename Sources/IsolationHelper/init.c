@@ -16,19 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Fills the fields of a `failed` packet. `number` is the place for one of them.
-static void describe(struct isolation *isolation, const char *step, char number[16], const char *fields[7]) {
-  snprintf(number, 16, "%d", isolation->error);
-  const char *all[] = {"failed", step, isolation->call, number, strerror(isolation->error),
-                       advice(step, isolation->error), NULL};
-  memcpy(fields, all, sizeof all);
-}
-
 void report_failure(struct isolation *isolation, const char *step) {
   char number[16];
-  const char *fields[7];
-  describe(isolation, step, number, fields);
-  send_last_packet(isolation->control, fields);
+  snprintf(number, sizeof number, "%d", isolation->error);
+  const char *fields[] = {"failed", step, isolation->call, number, strerror(isolation->error),
+                          advice(step, isolation->error), NULL};
+  send_packet(isolation->control, fields, NULL, 0);
 }
 
 void print_step(const char *step, struct isolation *isolation, const char *missing) {
@@ -71,7 +64,7 @@ static void set_up(struct isolation *isolation) {
   for (size_t each = 0; each < step_count; each++) {
     if (!steps[each].run || steps[each].run(isolation)) continue;
     report_failure(isolation, steps[each].name);
-    _exit(STATUS_UNAVAILABLE);
+    leave(isolation->control, STATUS_UNAVAILABLE);
   }
   const char *fields[] = {"ready", NULL};
   const int descriptors[] = {isolation->listener, isolation->dns4, isolation->dns6};
@@ -91,7 +84,7 @@ static pid_t start_command(struct isolation *isolation, const sigset_t *mask) {
   if (request->folder && chdir(request->folder)) {
     failed(isolation, errno, "chdir %s", request->folder);
     report_failure(isolation, "working directory");
-    _exit(STATUS_NOT_EXECUTABLE);
+    leave(isolation->control, STATUS_NOT_EXECUTABLE);
   }
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -103,7 +96,7 @@ static pid_t start_command(struct isolation *isolation, const sigset_t *mask) {
   if (!error) return pid;
   failed(isolation, error, "posix_spawnp %s", name);
   report_failure(isolation, "command");
-  _exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+  leave(isolation->control, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
 // Reaps children. Ends this process, and with it the namespace, when the command has ended.
@@ -121,9 +114,9 @@ static void reap(struct isolation *isolation, pid_t command) {
     char number[16];
     snprintf(number, sizeof number, "%d", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     const char *fields[] = {WIFEXITED(status) ? "exited" : "signaled", number, NULL};
-    send_last_packet(isolation->control, fields);
+    send_packet(isolation->control, fields, NULL, 0);
     // The status as shells show it.
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    leave(isolation->control, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   }
 }
 
@@ -133,10 +126,7 @@ static void send_socket(struct isolation *isolation, const char *kind) {
   int made = socket(strchr(kind, '6') ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
   if (made < 0) {
     failed(isolation, errno, "socket(%s)", kind);
-    char number[16];
-    const char *reasons[7];
-    describe(isolation, "socket", number, reasons);
-    send_packet(isolation->control, reasons, NULL, 0);
+    report_failure(isolation, "socket");
     return;
   }
   const char *fields[] = {"socket", NULL};
@@ -158,7 +148,7 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
   if (signals < 0) {
     failed(isolation, errno, "signalfd");
     report_failure(isolation, "command");
-    _exit(STATUS_UNAVAILABLE);
+    leave(isolation->control, STATUS_UNAVAILABLE);
   }
   pid_t command = 0;
   while (true) {
@@ -174,7 +164,7 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
     switch (read_packet(isolation->control, command ? RUNNING : BEFORE_START, &isolation->request, &value)) {
       case START: command = start_command(isolation, mask); break;
       case SOCKET: send_socket(isolation, value); break;
-      case INVALID: _exit(STATUS_BAD_REQUEST);
+      case INVALID: leave(isolation->control, STATUS_BAD_REQUEST);
       // Diorama has ended.
       case CLOSED: _exit(STATUS_UNAVAILABLE);
       default: break;

@@ -1,5 +1,5 @@
-// diorama-isolate runs a command in namespaces whose network leads to Diorama only. Diorama starts it with a socket; see
-// PROTOCOL.md. This process is the supervisor: it forwards signals to the command, and ends as the command does.
+// diorama-isolate runs a command in namespaces whose network leads to Diorama only. Diorama starts it with a socket;
+// see PROTOCOL.md. This process is the supervisor: it forwards signals to the command, and ends as the command does.
 #include "helper.h"
 #if defined(__linux__)
 #include <errno.h>
@@ -86,7 +86,8 @@ static int supervise(pid_t init, int stopped) {
   }
 }
 
-// Creates process 1 and supervises it. Without a control socket, it tries the steps.
+// Creates process 1 and supervises it. Without a control socket, it tries the steps. The result is for _exit(2): packets
+// are kept to the end, where exit(3) would let a leak checker report them.
 static int run(struct isolation *isolation, const sigset_t *mask) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) end("pipe2");
@@ -106,7 +107,7 @@ static int run(struct isolation *isolation, const sigset_t *mask) {
   }
   if (isolation->control >= 0) {
     report_failure(isolation, step);
-    return STATUS_UNAVAILABLE;
+    leave(isolation->control, STATUS_UNAVAILABLE);
   }
   bool is_before = true;
   for (size_t each = 0; each < step_count; each++) {
@@ -138,21 +139,23 @@ int main(int count, char **arguments) {
     // A file over itself, to try that step, too.
     char *file[] = {"/dev/null"};
     isolation.request.sources = isolation.request.targets = (struct list){file, 1};
-    return run(&isolation, &mask);
+    _exit(run(&isolation, &mask));
   }
 
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(isolation.control, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_SEQPACKET) {
-    fprintf(stderr, "diorama-isolate: descriptor %ld is not a SOCK_SEQPACKET socket; use `diorama run --isolate`\n", number);
+    fprintf(stderr, "diorama-isolate: descriptor %ld is not a SOCK_SEQPACKET socket; use `diorama run --isolate`\n",
+            number);
     return STATUS_BAD_REQUEST;
   }
   fcntl(isolation.control, F_SETFD, FD_CLOEXEC);
   char *value;
   enum keyword keyword;
   while ((keyword = read_packet(isolation.control, BEFORE_SETUP, &isolation.request, &value)) != SETUP)
-    if (keyword == CLOSED || keyword == INVALID) return keyword == CLOSED ? STATUS_UNAVAILABLE : STATUS_BAD_REQUEST;
-  return run(&isolation, &mask);
+    if (keyword == CLOSED || keyword == INVALID)
+      leave(isolation.control, keyword == CLOSED ? STATUS_UNAVAILABLE : STATUS_BAD_REQUEST);
+  _exit(run(&isolation, &mask));
 }
 #else
 #include <stdio.h>

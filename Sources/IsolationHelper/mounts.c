@@ -11,14 +11,16 @@
 bool make_mount_namespace(struct isolation *isolation) {
   if (unshare(CLONE_NEWNS)) return failed(isolation, errno, "unshare(CLONE_NEWNS)");
   // mount_namespaces(7): mounts of a new namespace stay shared with the old one, so ours would appear outside.
-  if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)) return failed(isolation, errno, "mount / (MS_REC|MS_PRIVATE)");
+  if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+    return failed(isolation, errno, "mount / (MS_REC|MS_PRIVATE)");
   return true;
 }
 
 bool mount_proc(struct isolation *isolation) {
   // pid_namespaces(7): a /proc that was mounted outside shows the process IDs of outside, so /proc/PID of a PID that a
   // program has from getpid(2) would be another process.
-  if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) return failed(isolation, errno, "mount /proc");
+  if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+    return failed(isolation, errno, "mount /proc");
   return true;
 }
 

@@ -129,7 +129,8 @@ static int open_socket(struct isolation *isolation, int family, int type, unsign
   struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
   const struct sockaddr *address = family == AF_INET ? (struct sockaddr *)&any4 : (struct sockaddr *)&any6;
   socklen_t size = family == AF_INET ? sizeof any4 : sizeof any6;
-  if (family == AF_INET6 && !set_option(isolation, socket_, IPPROTO_IPV6, IPV6_V6ONLY, !is_dual, "IPV6_V6ONLY")) return -1;
+  if (family == AF_INET6 && !set_option(isolation, socket_, IPPROTO_IPV6, IPV6_V6ONLY, !is_dual, "IPV6_V6ONLY"))
+    return -1;
   if (bind(socket_, address, size)) {
     failed(isolation, errno, "bind(port %d)", port);
     return -1;
@@ -152,7 +153,8 @@ static bool open_listener(struct isolation *isolation) {
 static bool intercept(struct isolation *isolation) {
   struct sockaddr_in6 address;
   socklen_t size = sizeof address;
-  if (getsockname(isolation->listener, (struct sockaddr *)&address, &size)) return failed(isolation, errno, "getsockname");
+  if (getsockname(isolation->listener, (struct sockaddr *)&address, &size))
+    return failed(isolation, errno, "getsockname");
   return enter(isolation, isolation->network_w) && intercept_connections(isolation, ntohs(address.sin6_port)) &&
          enter(isolation, isolation->network_a);
 }
@@ -162,9 +164,11 @@ static bool open_dns(struct isolation *isolation) {
   isolation->dns4 = open_socket(isolation, AF_INET, SOCK_DGRAM, 53, false);
   if (isolation->dns4 < 0) return false;
   isolation->dns6 = open_socket(isolation, AF_INET6, SOCK_DGRAM, 53, false);
-  // ip(7), ipv6(7): each datagram comes with the address to which it was sent, from which the answer must come.
+  // ip(7), ipv6(7): each datagram comes with the address to which it was sent, from which the answer must come. For IPv6
+  // the kernel refuses a source address that no link has, unless the socket has IPV6_FREEBIND; local routes do not count.
   return isolation->dns6 >= 0 && set_option(isolation, isolation->dns4, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO") &&
          set_option(isolation, isolation->dns6, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO") &&
+         set_option(isolation, isolation->dns6, IPPROTO_IPV6, IPV6_FREEBIND, 1, "IPV6_FREEBIND") &&
          enter(isolation, isolation->network_a);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { MAXIMUM_FIELDS = 3, MAXIMUM_DESCRIPTORS = 4 };
 
@@ -25,12 +26,14 @@ static const struct {
     {"socket", 2, BEFORE_START | RUNNING, SOCKET},
 };
 
+static const char *const socket_kinds[] = {"tcp4", "tcp6", "udp4", "udp6", NULL};
+
 static enum keyword refuse(int control, const char *format, const char *value) {
   char message[512];
   snprintf(message, sizeof message, format, value);
-  const char *fields[] = {"failed", "request", "", "0", message, "install diorama and diorama-isolate of the same version",
-                          NULL};
-  send_last_packet(control, fields);
+  const char *advice = "install diorama and diorama-isolate of the same version";
+  const char *fields[] = {"failed", "request", "", "0", message, advice, NULL};
+  send_packet(control, fields, NULL, 0);
   return INVALID;
 }
 
@@ -97,8 +100,8 @@ enum keyword read_packet(int control, enum phase phase, struct request *request,
       if (!request->arguments.count) return refuse(control, "no command", "");
       break;
     case SOCKET:
-      if (strcmp(fields[1], "tcp4") && strcmp(fields[1], "tcp6") && strcmp(fields[1], "udp4") && strcmp(fields[1], "udp6"))
-        return refuse(control, "unknown kind of socket '%.100s'", fields[1]);
+      for (size_t each = 0; strcmp(socket_kinds[each], fields[1]);)
+        if (!socket_kinds[++each]) return refuse(control, "unknown kind of socket '%.100s'", fields[1]);
       break;
     default: break;
   }
@@ -137,12 +140,13 @@ bool send_packet(int control, const char *const *fields, const int *descriptors,
   return sent == (ssize_t)length;
 }
 
-void send_last_packet(int control, const char *const *fields) {
-  send_packet(control, fields, NULL, 0);
-  // unix(7): if a socket is closed with unread packets, the other side gets ECONNRESET, here in place of this packet.
-  // shutdown(2): after it, the other side sends no more.
+void leave(int control, int status) {
+  // unix(7): if a socket is closed with unread packets, the other side gets ECONNRESET, here in place of our last
+  // packet.
+  // shutdown(2): after it, the other side cannot send more.
   char byte;
   shutdown(control, SHUT_RD);
   while (recv(control, &byte, 1, MSG_DONTWAIT) > 0) {}
+  _exit(status);
 }
 #endif

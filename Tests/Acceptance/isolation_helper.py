@@ -1,6 +1,6 @@
-"""Drives diorama-isolate by its protocol, without Diorama: as this user, in a user namespace, and, for root, as nobody.
-Real clients inside must reach the listener with their original destination, whatever the name, address and port; and
-nothing of a command may be left when it, the helper, or the helper's parent has ended.
+"""Drives diorama-isolate by its protocol, without Diorama: as this user, in a user namespace, and, for root, as an
+unprivileged user. Real clients inside must reach the listener with their original destination, whatever the name,
+address and port; and nothing of a command may be left when it, the helper, or the helper's parent has ended.
 
     isolation_helper.py [--starts N]
 """
@@ -31,7 +31,7 @@ import support
 TOOLS = ["curl", "wget", "git", "unshare", "setsid"]
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PYTHON = shutil.which("python3", path=PATH) or sys.executable
-NOBODY = 65534
+UNPRIVILEGED = 65534
 # The variable by which this run's processes are found.
 MARK = "DIORAMA_ISOLATION_TEST=" + os.environ.get("DIORAMA_ISOLATION_TEST", str(os.getpid()))
 
@@ -47,15 +47,15 @@ class Failed(Exception):
 class Isolated:
     """A command inside. The helper is ready, and the command is started by `start`."""
 
-    helper = None  # the helper's path, readable for nobody
+    helper = None  # the helper's path, readable for every user
 
     def __init__(self, *command, identity=(), binds=(), cwd="/", variables=(), prefix=(), extra=(), version="1", takes_terminal=False, **popen):
         self.files = []
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.settimeout(support.PATIENCE)
         popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
-        if "nobody" in identity:
-            popen.update(user=NOBODY, group=NOBODY, extra_groups=[])
+        if "unprivileged" in identity:
+            popen.update(user=UNPRIVILEGED, group=UNPRIVILEGED, extra_groups=[])
         name, _, value = MARK.partition("=")
 
         def own_group():
@@ -264,7 +264,7 @@ def clients(checks, folder, identity, title):
     checks.that(backend.asked and all(kind in (1, 28) for _, kind in backend.asked), f"{title}: names are asked by DNS", backend.asked)
 
 
-OWN_SERVER = """
+OWN_SERVER = r"""
 import http.server, socket, threading, urllib.request, sys
 class Own(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -281,7 +281,14 @@ udp.settimeout(20)
 udp.connect(("192.0.2.1", 443))
 udp.send(b"quic")
 try: print(udp.recv(10))
-except ConnectionRefusedError: print("refused", flush=True)
+except ConnectionRefusedError: print("refused")
+# A connected socket receives only answers from the address that it asked.
+for family, address in ((socket.AF_INET, "192.0.2.53"), (socket.AF_INET6, "2001:db8::53")):
+    dns = socket.socket(family, socket.SOCK_DGRAM)
+    dns.settimeout(20)
+    dns.connect((address, 53))
+    dns.send(b"\0\1\1\0\0\1" + bytes(6) + b"\5named\0\0\1\0\1")
+    print(socket.inet_ntoa(dns.recv(512)[-4:]), flush=True)
 sys.stdin.read()
 """
 
@@ -299,6 +306,8 @@ def own_servers(checks, folder, identity, title):
             answer = json.loads(line() or "{}")
             checks.that(answer.get("to") == ["192.0.2.1", 80], f"{title}: a backend's port 80 is another, also as a mapped address", answer)
             checks.that(line() == "refused", f"{title}: UDP is refused at once")
+            answers = [line(), line()]
+            checks.that(answers == [backend.names.get("named")] * 2, f"{title}: any DNS server is answered, IPv4 and IPv6", answers)
             # As `--publish` does.
             for address in (("127.0.0.1", 8080), ("198.19.255.2", 80)):
                 with isolated.socket("tcp4") as outer:
@@ -337,7 +346,8 @@ def host_ports(checks, identity, title):
 def streams(checks, folder, identity, title):
     """Standard input and output, other descriptors, variables, and the working directory."""
     content = os.urandom(3_000_000)
-    with Isolated("cat", identity=identity, stdin=subprocess.PIPE) as isolated:
+    variables = [f"BIG{each}={'x' * 100_000}" for each in range(10)]
+    with Isolated("cat", identity=identity, variables=variables, stdin=subprocess.PIPE) as isolated:
         status, output, errors, _ = isolated.start().finish(content)
     checks.that((status, output, errors) == (0, content, b""), f"{title}: standard input and output pass unchanged", (status, len(output), errors))
     read, write = os.pipe()
@@ -482,6 +492,25 @@ def kills(checks, identity, title):
         files = [os.pidfd_open(pid) for pid in ours()]
         isolated.control.close()
         checks.that(all_end(files), f"{title}: all processes end after the socket was closed", ours())
+    for each in range(20):
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        name, _, value = MARK.partition("=")
+        with control, theirs:
+            words = [Isolated.helper, "--socket", str(theirs.fileno())]
+            process = subprocess.Popen(words, env={name: value}, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            for packet in (b"users\0new", b"setup\0" + b"1"):
+                control.send(packet)
+            # Another moment of the setup each time.
+            select.select([], [], [], each / 4000)
+            process.kill()
+            process.wait()
+            theirs.close()
+            control.settimeout(30)
+            with contextlib.suppress(ConnectionResetError):
+                # The socket ends with the last process.
+                while control.recv(100):
+                    pass
+    checks.that(not ours(), f"{title}: all processes end after SIGKILL during the setup", ours())
     for when in ("started", "ready"):
         name, _, value = MARK.partition("=")
         words = [sys.executable, __file__, "--hold", when, "--helper", Isolated.helper, *identity]
@@ -639,15 +668,20 @@ def failing_steps(checks):
     number = {"x86_64": "272", "aarch64": "97"}.get(platform.machine())
     if checks.that(number, "the number of unshare(2) is known for this processor", platform.machine()):
         cases.append(([PYTHON, "-c", FILTERED, number], "mount namespace", "unshare(CLONE_NEWNS)", "1", "seccomp=unconfined"))
+    script = 'mount -t tmpfs none /proc && exec "$@"'
+    prefix = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    cases.append((prefix, "user and group IDs", "open /proc/self/setgroups for writing", "2", "mount /proc"))
     for prefix, step, call, error, advice in cases:
-        for identity in (["user namespace"], []) if step != "user namespace" else (["user namespace"],):
+        # With all capabilities, the helper needs no user namespace.
+        only_new = step in ("user namespace", "user and group IDs")
+        for identity in (["user namespace"],) if only_new else (["user namespace"], []):
             found, _ = failure("true", identity=identity, prefix=prefix)
             good = found and (found.step, found.call, found.error) == (step, call, error) and advice in found.advice
             checks.that(good, f"{step} is reported, with {advice}", found)
         probe = support.finish([*prefix, Isolated.helper, "--probe"])
         lines = probe.stdout.splitlines()
-        if step == "user namespace":  # With all capabilities, the probe needs no user namespace.
-            checks.that(probe.returncode == 0, "the probe of root needs no user namespace", probe.stdout)
+        if only_new:
+            checks.that(probe.returncode == 0, f"the probe of root does not need the step {step}", probe.stdout)
         else:
             failed = [line for line in lines if line.startswith(f"{step}: failed: {call}") and advice in line]
             untried = [line for line in lines if f": not tried, because it needs: {step}" in line]
@@ -712,21 +746,24 @@ def main():
         checks.end()
     with support.folder() as folder:
         folder.chmod(0o755)
-        # A copy, since nobody may not be allowed to read the folder of the build.
+        # A copy, since the unprivileged user may not be allowed to read the folder of the build.
         Isolated.helper = shutil.copy(support.binary("diorama-isolate"), folder / "diorama-isolate")
         identities = {"as this user": [], "in a user namespace": ["user namespace"]}
         if os.geteuid() == 0:
-            identities["as nobody"] = ["nobody"]
+            identities["as an unprivileged user"] = ["unprivileged"]
         else:
             checks.say("not root: not tested without a user namespace")
         repository(folder)
         for title, identity in identities.items():
-            more = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if "nobody" in identity else {}
+            more = {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []} if "unprivileged" in identity else {}
             probe = support.finish([Isolated.helper, "--probe"], **more)
             lines = probe.stdout.splitlines()
             works = probe.returncode == 0 and len(lines) == 13 and all(line.endswith(": ok") for line in lines)
             if not checks.that(works, f"{title}: each step of the isolation works here", probe.stdout + probe.stderr):
                 continue
+            with Isolated(Isolated.helper, "--probe", identity=identity) as isolated:
+                status, output, *_ = isolated.start().finish()
+                checks.that(status == 0 and output.decode() == probe.stdout, f"{title}: each step works also inside", output)
             clients(checks, folder, identity, title)
             own_servers(checks, folder, identity, title)
             host_ports(checks, identity, title)
