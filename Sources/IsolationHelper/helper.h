@@ -51,10 +51,12 @@ void leave(int control, int status) __attribute__((noreturn));
 
 // ---- namespaces.c: the steps
 
+enum { COMMAND_STARTED = 0 };
+
 struct isolation {
   struct request request;
   int control;       // the socket to Diorama; negative for --probe
-  int stopped;       // a pipe to the supervisor: signals that stopped the command
+  int news;          // a pipe to the supervisor: COMMAND_STARTED, later the signals that stop the command, a byte each
   // The user and group outside, and whether they are mapped into a user namespace.
   uid_t user;
   gid_t group;

@@ -41,7 +41,7 @@ void print_step(const char *step, struct isolation *isolation, const char *missi
 static void follow_supervisor(struct isolation *isolation) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   // It may have ended before the call. pipe(7): then the write end has an error.
-  struct pollfd pipe = {.fd = isolation->stopped};
+  struct pollfd pipe = {.fd = isolation->news};
   if (poll(&pipe, 1, 0) > 0) _exit(STATUS_UNAVAILABLE);
 }
 
@@ -75,6 +75,11 @@ static void set_up(struct isolation *isolation) {
   for (size_t each = 0; each < sizeof ours / sizeof *ours; each++) close(ours[each]);
 }
 
+static void inform(struct isolation *isolation, int news) {
+  char byte = (char)news;
+  if (write(isolation->news, &byte, 1) != 1) _exit(STATUS_UNAVAILABLE);
+}
+
 // Starts the command with the signal mask of this program's caller. Never returns if it cannot be started.
 static pid_t start_command(struct isolation *isolation, const sigset_t *mask) {
   struct request *request = &isolation->request;
@@ -93,7 +98,10 @@ static pid_t start_command(struct isolation *isolation, const sigset_t *mask) {
   pid_t pid;
   int error = posix_spawnp(&pid, name, NULL, &attributes, request->arguments.items, environ);
   posix_spawnattr_destroy(&attributes);
-  if (!error) return pid;
+  if (!error) {
+    inform(isolation, COMMAND_STARTED);
+    return pid;
+  }
   failed(isolation, error, "posix_spawnp %s", name);
   report_failure(isolation, "command");
   leave(isolation->control, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
@@ -107,8 +115,7 @@ static void reap(struct isolation *isolation, pid_t command) {
     if (pid != command) continue;
     if (WIFSTOPPED(status)) {
       // The supervisor stops, too, so that its caller notices.
-      char signal = (char)WSTOPSIG(status);
-      if (write(isolation->stopped, &signal, 1) != 1) _exit(STATUS_UNAVAILABLE);
+      inform(isolation, WSTOPSIG(status));
       continue;
     }
     char number[16];

@@ -53,29 +53,35 @@ static void stop(pid_t init, int signal_) {
 }
 
 // Forwards signals until process 1 of the namespace has ended. The result is its status, as shells show it.
-static int supervise(pid_t init, int stopped) {
+static int supervise(pid_t init, int news) {
   setpgid(init, init);
-  hand_terminal(getpgrp(), init);
   sigset_t all;
   sigfillset(&all);
   int signals = signalfd(-1, &all, SFD_CLOEXEC);
   if (signals < 0) end("signalfd");
+  // Process 1 ignores signals, so they wait here until the command has started.
+  bool has_started = false;
   while (true) {
-    struct pollfd sources[] = {{.fd = signals, .events = POLLIN}, {.fd = stopped, .events = POLLIN}};
+    struct pollfd sources[] = {{.fd = has_started ? signals : -1, .events = POLLIN}, {.fd = news, .events = POLLIN}};
     if (poll(sources, 2, -1) < 0) continue;
     char cause;
-    if (sources[1].revents & POLLIN && read(stopped, &cause, 1) == 1) {
-      stop(init, cause);
+    if (sources[1].revents & POLLIN && read(news, &cause, 1) == 1) {
+      if (cause == COMMAND_STARTED) {
+        has_started = true;
+        hand_terminal(getpgrp(), init);
+      } else {
+        stop(init, cause);
+      }
       continue;
     }
-    struct signalfd_siginfo info;
     if (sources[1].revents & POLLHUP) {
-      // Process 1 has ended, or is about to: waitpid(2) waits until the kernel has ended its namespace.
+      // Process 1 is ending: waitpid(2) waits until the kernel has ended its namespace.
       int status;
       while (waitpid(init, &status, 0) < 0 && errno == EINTR) {}
       hand_terminal(init, getpgrp());
       return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
+    struct signalfd_siginfo info;
     if (!sources[0].revents || read(signals, &info, sizeof info) != sizeof info) continue;
     if (info.ssi_signo == SIGCHLD) continue;
     if (info.ssi_signo == SIGCONT) {
@@ -95,7 +101,7 @@ static int run(struct isolation *isolation, const sigset_t *mask) {
   pid_t pid = enter_namespaces(isolation, &step);
   if (pid == 0) {
     close(ends[0]);
-    isolation->stopped = ends[1];
+    isolation->news = ends[1];
     if (isolation->control < 0) probe_init(isolation);
     run_init(isolation, mask);
   }

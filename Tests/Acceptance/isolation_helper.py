@@ -390,6 +390,16 @@ def binds(checks, folder, identity, title):
     checks.that((place / "outside/file").read_text() == "outside" and not os.path.exists("/etc/ssl/file"), f"{title}: outside they are not seen")
 
 
+def propagation(checks):
+    """Where the mounts outside are shared, as systemd sets them up, those of the helper do not appear there."""
+    script = 'before=$(cat /proc/self/mountinfo); "$@"; test "$before" = "$(cat /proc/self/mountinfo)" || echo appeared outside'
+    prefix = ["unshare", "--user", "--map-root-user", "--mount", "--propagation", "shared", "sh", "-c", script, "sh"]
+    for identity in ([], ["user namespace"]):
+        with Isolated("wc", "-c", "/etc/hosts", identity=identity, binds=[("/dev/null", "/etc/hosts")], prefix=prefix) as isolated:
+            _, output, errors, _ = isolated.start().finish()
+        checks.that(output.startswith(b"0 ") and b"outside" not in output, "mounts do not appear outside, if they are shared there", (output, errors))
+
+
 COUNTER = """
 import signal, sys
 signals = {signal.SIGRTMIN + 1, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
@@ -408,6 +418,10 @@ def signals(checks, identity, title):
         with Isolated("sh", "-c", script, identity=identity) as isolated:
             status, *_, packet = isolated.start().finish()
         checks.that((status, packet) == (expected, last), f"{title}: '{script}' is reported", (status, packet))
+    with Isolated("sleep", "1000", identity=identity) as isolated:
+        isolated.start().process.send_signal(signal.SIGTERM)
+        status, *_, packet = isolated.finish()
+        checks.that((status, packet) == (143, ["signaled", "15"]), f"{title}: SIGTERM ends the command", (status, packet))
     with Isolated(PYTHON, "-c", COUNTER, identity=identity) as isolated:
         pid = isolated.start().process.pid
         isolated.process.stdout.readline()
@@ -578,10 +592,10 @@ def terminal(checks, identity, title):
             seen = rest
 
     expect(b"name: ")
-    os.write(master, b"\x1a")
-    expect(f"stopped by {signal.SIGTSTP:d}, terminal at the helper: True".encode())
     os.write(master, b"you\n")
     expect(b"hello you")
+    os.write(master, b"\x1a")
+    expect(f"stopped by {signal.SIGTSTP:d}, terminal at the helper: True".encode())
     os.write(master, b"\x03")
     os.write(master, b"all\n")
     expect(b"interrupted")
@@ -774,6 +788,7 @@ def main():
             terminal(checks, identity, title)
             errors(checks, folder, identity, title)
             many(checks, identity, title, options.starts)
+        propagation(checks)
         failing_steps(checks)
     checks.that(not ours(), "no process is left", ours())
     checks.end()
