@@ -76,8 +76,9 @@ FULL = dict(
     leases=["--generations", "10"],
     outside_package=["--soak"],
     hostile_fuzz=["--seconds", "600"],
-    # It needs a kernel that lets programs supervise system calls.
+    # They need a kernel that lets programs make namespaces and supervise system calls.
     isolation_clock=[],
+    isolation_helper=["--starts", "1000"],
     inert=["--optimized"],
 )
 

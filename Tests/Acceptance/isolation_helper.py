@@ -478,11 +478,21 @@ def all_end(pids):
     return left == 0
 
 
-# Four processes, two of them with a session of their own; each prints a line.
+# Four processes, three of them with a session of their own and without a living parent; each prints a line.
 FAMILY = """
-setsid sh -c 'echo ready; exec sleep 1000' &
-(setsid sh -c "trap '' TERM HUP; echo ready; sleep 1000 & echo ready; wait" &)
-echo ready; exec sleep 1000
+import os, signal
+for each in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        break
+else:
+    for each in range(3):
+        os.wait()
+print("ready", flush=True)
+signal.pause()
 """
 
 
@@ -494,14 +504,14 @@ def start_family(isolated):
 
 def kills(checks, identity, title):
     """SIGKILL of the helper, and of its parent, at work and during the setup."""
-    with Isolated("sh", "-c", FAMILY, identity=identity) as isolated:
+    with Isolated(PYTHON, "-c", FAMILY, identity=identity) as isolated:
         start_family(isolated)
         pids = ours()
         checks.that(len(pids) == 6, f"{title}: helper, its process 1, and four processes of the command run", pids)
         files = [os.pidfd_open(pid) for pid in pids]
         isolated.process.kill()
         checks.that(all_end(files), f"{title}: all processes end after SIGKILL of the helper", ours())
-    with Isolated("sh", "-c", FAMILY, identity=identity) as isolated:
+    with Isolated(PYTHON, "-c", FAMILY, identity=identity) as isolated:
         start_family(isolated)
         files = [os.pidfd_open(pid) for pid in ours()]
         isolated.control.close()
@@ -539,7 +549,7 @@ def kills(checks, identity, title):
 
 def hold(when, identity):
     """A parent that is to be killed."""
-    with Isolated("sh", "-c", FAMILY, identity=identity) as isolated:
+    with Isolated(PYTHON, "-c", FAMILY, identity=identity) as isolated:
         if when == "started":
             start_family(isolated)
         print("ready", flush=True)
