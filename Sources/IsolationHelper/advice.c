@@ -44,7 +44,8 @@ static const char *permission_advice(void) {
          "audit log for the security module that refuses it";
 }
 
-const char *advice(const char *step, int error) {
+const char *advice(const struct isolation *isolation, const char *step) {
+  const int error = isolation->error;
   static const struct {
     const char *step, *limit, *kernel;
   } namespaces[] = {
@@ -66,7 +67,7 @@ const char *advice(const char *step, int error) {
   if (!strcmp(step, "command")) return "check the name of the program, PATH, and its permissions";
   if (!strcmp(step, "working directory")) return "check that the folder exists and is accessible";
   if (!strcmp(step, "bound files") && error != EPERM) return "check that both files exist, or both folders";
-  if (!strcmp(step, "user and group IDs") && error == EPERM && geteuid() == 0)
+  if (!strcmp(step, "user and group IDs") && error == EPERM && isolation->user == 0 && !is_restricted())
     return "in a container, add the option --cap-add SETFCAP (root needs it since Linux 5.12), or use another user";
   if (!strcmp(step, "/proc") && error == EPERM && !is_restricted())
     return "in a container, add the option --security-opt systempaths=unconfined (Docker), "

@@ -35,14 +35,14 @@ struct request {
   struct list arguments, variables, sources, targets;
   char *folder;
   bool forces_user_namespace;
+  const char *socket_kind;
 };
 
 enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
 enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET };
 
-// Reads a packet. Values for the command and the mounts are added to the request. `value` is set to the first field of
-// others. CLOSED: the other side has ended. INVALID: a failure was reported, and this process must leave().
-enum keyword read_packet(int control, enum phase phase, struct request *request, char **value);
+// Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was reported, and this process must leave().
+enum keyword read_packet(int control, enum phase phase, struct request *request);
 
 // Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.
 bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count);
@@ -98,8 +98,8 @@ void print_step(const char *step, struct isolation *isolation, const char *missi
 
 // ---- advice.c
 
-// What would make a step work on this machine.
-const char *advice(const char *step, int error);
+// What would make a step work that has just failed.
+const char *advice(const struct isolation *isolation, const char *step);
 
 // ---- mounts.c
 

@@ -20,7 +20,7 @@ void report_failure(struct isolation *isolation, const char *step) {
   char number[16];
   snprintf(number, sizeof number, "%d", isolation->error);
   const char *fields[] = {"failed", step, isolation->call, number, strerror(isolation->error),
-                          advice(step, isolation->error), NULL};
+                          advice(isolation, step), NULL};
   send_packet(isolation->control, fields, NULL, 0);
 }
 
@@ -29,7 +29,7 @@ void print_step(const char *step, struct isolation *isolation, const char *missi
     printf("%s: not tried, because it needs: %s\n", step, missing);
   } else if (isolation) {
     printf("%s: failed: %s: %s; %s\n", step, isolation->call, strerror(isolation->error),
-           advice(step, isolation->error));
+           advice(isolation, step));
   } else {
     printf("%s: ok\n", step);
   }
@@ -167,10 +167,9 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
       reap(isolation, command);
     }
     if (!sources[0].revents) continue;
-    char *value;
-    switch (read_packet(isolation->control, command ? RUNNING : BEFORE_START, &isolation->request, &value)) {
+    switch (read_packet(isolation->control, command ? RUNNING : BEFORE_START, &isolation->request)) {
       case START: command = start_command(isolation, mask); break;
-      case SOCKET: send_socket(isolation, value); break;
+      case SOCKET: send_socket(isolation, isolation->request.socket_kind); break;
       case INVALID: leave(isolation->control, STATUS_BAD_REQUEST);
       // Diorama has ended.
       case CLOSED: _exit(STATUS_UNAVAILABLE);

@@ -156,9 +156,8 @@ int main(int count, char **arguments) {
     return STATUS_BAD_REQUEST;
   }
   fcntl(isolation.control, F_SETFD, FD_CLOEXEC);
-  char *value;
   enum keyword keyword;
-  while ((keyword = read_packet(isolation.control, BEFORE_SETUP, &isolation.request, &value)) != SETUP)
+  while ((keyword = read_packet(isolation.control, BEFORE_SETUP, &isolation.request)) != SETUP)
     if (keyword == CLOSED || keyword == INVALID)
       leave(isolation.control, keyword == CLOSED ? STATUS_UNAVAILABLE : STATUS_BAD_REQUEST);
   _exit(run(&isolation, &mask));

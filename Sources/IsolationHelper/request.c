@@ -26,7 +26,7 @@ static const struct {
     {"socket", 2, BEFORE_START | RUNNING, SOCKET},
 };
 
-static const char *const socket_kinds[] = {"tcp4", "tcp6", "udp4", "udp6", NULL};
+static const char *const socket_kinds[] = {"tcp4", "tcp6", "udp4", "udp6"};
 
 static enum keyword refuse(int control, const char *format, const char *value) {
   char message[512];
@@ -46,13 +46,12 @@ static bool append(struct list *list, char *item) {
   return true;
 }
 
-enum keyword read_packet(int control, enum phase phase, struct request *request, char **value) {
+enum keyword read_packet(int control, enum phase phase, struct request *request) {
   // recv(2): with MSG_TRUNC, the result is the real length of the packet, even if the buffer is smaller.
   ssize_t length;
   do length = recv(control, NULL, 0, MSG_PEEK | MSG_TRUNC);
   while (length < 0 && errno == EINTR);
   if (length <= 0) return CLOSED;
-  // Never freed: the request refers to it. Diorama sends few packets after that.
   char *bytes = malloc((size_t)length + 1);
   if (!bytes) return refuse(control, "no memory for a packet", "");
   if (recv(control, bytes, (size_t)length, 0) != length) return CLOSED;
@@ -71,13 +70,12 @@ enum keyword read_packet(int control, enum phase phase, struct request *request,
   if (count != keywords[row].fields) return refuse(control, "wrong number of fields in '%s'", fields[0]);
   if (!(keywords[row].phases & phase)) return refuse(control, "'%s' came at the wrong time", fields[0]);
 
-  *value = fields[1];
-  bool stored = true;
+  bool is_stored = true;
   switch (keywords[row].keyword) {
-    case ARG: stored = append(&request->arguments, fields[1]); break;
+    case ARG: is_stored = append(&request->arguments, fields[1]); break;
     case ENV:
       if (!strchr(fields[1], '=')) return refuse(control, "a variable without '=': '%.100s'", fields[1]);
-      stored = append(&request->variables, fields[1]);
+      is_stored = append(&request->variables, fields[1]);
       break;
     case CWD:
       if (fields[1][0] != '/') return refuse(control, "not an absolute path: '%.300s'", fields[1]);
@@ -86,7 +84,7 @@ enum keyword read_packet(int control, enum phase phase, struct request *request,
     case BIND:
       for (int each = 1; each < 3; each++)
         if (fields[each][0] != '/') return refuse(control, "not an absolute path: '%.300s'", fields[each]);
-      stored = append(&request->sources, fields[1]) && append(&request->targets, fields[2]);
+      is_stored = append(&request->sources, fields[1]) && append(&request->targets, fields[2]);
       break;
     case USERS:
       if (strcmp(fields[1], "new")) return refuse(control, "'users' is 'new', not '%.100s'", fields[1]);
@@ -100,12 +98,17 @@ enum keyword read_packet(int control, enum phase phase, struct request *request,
       if (!request->arguments.count) return refuse(control, "no command", "");
       break;
     case SOCKET:
-      for (size_t each = 0; strcmp(socket_kinds[each], fields[1]);)
-        if (!socket_kinds[++each]) return refuse(control, "unknown kind of socket '%.100s'", fields[1]);
+      request->socket_kind = NULL;
+      for (size_t each = 0; each < sizeof socket_kinds / sizeof *socket_kinds; each++)
+        if (!strcmp(socket_kinds[each], fields[1])) request->socket_kind = socket_kinds[each];
+      if (!request->socket_kind) return refuse(control, "unknown kind of socket '%.100s'", fields[1]);
       break;
     default: break;
   }
-  return stored ? keywords[row].keyword : refuse(control, "no memory for the request", "");
+  if (!is_stored) return refuse(control, "no memory for the request", "");
+  // The request refers to the bytes of others; these may come often.
+  if (keywords[row].keyword == SOCKET) free(bytes);
+  return keywords[row].keyword;
 }
 
 bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count) {

@@ -692,12 +692,16 @@ def failing_steps(checks):
     number = {"x86_64": "272", "aarch64": "97"}.get(platform.machine())
     if checks.that(number, "the number of unshare(2) is known for this processor", platform.machine()):
         cases.append(([PYTHON, "-c", FILTERED, number], "mount namespace", "unshare(CLONE_NEWNS)", "1", "seccomp=unconfined"))
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        # user_namespaces(7): since Linux 5.12, only a process with CAP_SETFCAP maps root.
+        prefix = ["setpriv", "--bounding-set=-setfcap,-sys_admin"]
+        cases.append((prefix, "user and group IDs", "write '0 0 1' to /proc/self/uid_map", "1", "--cap-add SETFCAP"))
     script = 'mount -t tmpfs none /proc && exec "$@"'
     prefix = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
     cases.append((prefix, "user and group IDs", "open /proc/self/setgroups for writing", "2", "mount /proc"))
     for prefix, step, call, error, advice in cases:
         # With all capabilities, the helper needs no user namespace.
-        only_new = step in ("user namespace", "user and group IDs")
+        only_new = prefix[0] == "unshare" and step in ("user namespace", "user and group IDs")
         for identity in (["user namespace"],) if only_new else (["user namespace"], []):
             found, _ = failure("true", identity=identity, prefix=prefix)
             good = found and (found.step, found.call, found.error) == (step, call, error) and advice in found.advice
