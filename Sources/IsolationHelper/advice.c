@@ -39,7 +39,8 @@ static const char *permission_advice(void) {
     return "add an AppArmor profile with 'userns,' for diorama-isolate, or set sysctl "
            "kernel.apparmor_restrict_unprivileged_userns=0";
   if (is_filtered())
-    return "in a container, add the option --security-opt seccomp=unconfined (Docker, Podman), or --privileged";
+    return "in a container, add the options --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+           "(Docker, Podman), or --privileged";
   return "in a container, add the option --privileged; otherwise run as root, outside of chroot, and look into the "
          "audit log for the security module that refuses it";
 }

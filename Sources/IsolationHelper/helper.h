@@ -41,7 +41,8 @@ struct request {
 enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
 enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET };
 
-// Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was reported, and this process must leave().
+// Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was reported,
+// and this process must leave().
 enum keyword read_packet(int control, enum phase phase, struct request *request);
 
 // Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.
@@ -51,12 +52,15 @@ void leave(int control, int status) __attribute__((noreturn));
 
 // ---- namespaces.c: the steps
 
+// No signal has this number.
 enum { COMMAND_STARTED = 0 };
 
 struct isolation {
   struct request request;
-  int control;       // the socket to Diorama; negative for --probe
-  int news;          // a pipe to the supervisor: COMMAND_STARTED, later the signals that stop the command, a byte each
+  // The socket to Diorama; negative for --probe.
+  int control;
+  // A pipe to the supervisor: COMMAND_STARTED, later each signal that stops the command, as a byte.
+  int news;
   // The user and group outside, and whether they are mapped into a user namespace.
   uid_t user;
   gid_t group;

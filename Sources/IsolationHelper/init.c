@@ -28,8 +28,7 @@ void print_step(const char *step, struct isolation *isolation, const char *missi
   if (missing) {
     printf("%s: not tried, because it needs: %s\n", step, missing);
   } else if (isolation) {
-    printf("%s: failed: %s: %s; %s\n", step, isolation->call, strerror(isolation->error),
-           advice(isolation, step));
+    printf("%s: failed: %s: %s; %s\n", step, isolation->call, strerror(isolation->error), advice(isolation, step));
   } else {
     printf("%s: ok\n", step);
   }
@@ -47,7 +46,7 @@ static void follow_supervisor(struct isolation *isolation) {
 
 void probe_init(struct isolation *isolation) {
   follow_supervisor(isolation);
-  bool worked[16] = {true, true};
+  bool worked[32] = {true, true};
   bool all = true;
   for (size_t each = 0; each < step_count; each++) {
     size_t needed = 0;

@@ -92,8 +92,8 @@ static int supervise(pid_t init, int news) {
   }
 }
 
-// Creates process 1 and supervises it. Without a control socket, it tries the steps. The result is for _exit(2): packets
-// are kept to the end, where exit(3) would let a leak checker report them.
+// Creates process 1 and supervises it. Without a control socket, it tries the steps. The result is for _exit(2):
+// packets are kept to the end, where exit(3) would let a leak checker report them.
 static int run(struct isolation *isolation, const sigset_t *mask) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) end("pipe2");
