@@ -41,8 +41,8 @@ struct request {
 enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
 enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET };
 
-// Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was reported,
-// and this process must leave().
+// Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was
+// reported, and this process must leave().
 enum keyword read_packet(int control, enum phase phase, struct request *request);
 
 // Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.

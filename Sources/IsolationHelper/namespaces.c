@@ -165,7 +165,7 @@ static bool open_dns(struct isolation *isolation) {
   if (isolation->dns4 < 0) return false;
   isolation->dns6 = open_socket(isolation, AF_INET6, SOCK_DGRAM, 53, false);
   // ip(7), ipv6(7): each datagram comes with the address to which it was sent, from which the answer must come. For
-  // IPv6, the kernel refuses a source address that no link has (local routes do not count), unless IPV6_FREEBIND is set.
+  // IPv6, the kernel refuses a source address that no link has (a local route does not count) without IPV6_FREEBIND.
   return isolation->dns6 >= 0 && set_option(isolation, isolation->dns4, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO") &&
          set_option(isolation, isolation->dns6, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO") &&
          set_option(isolation, isolation->dns6, IPPROTO_IPV6, IPV6_FREEBIND, 1, "IPV6_FREEBIND") &&
