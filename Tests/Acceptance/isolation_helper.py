@@ -60,6 +60,7 @@ class Isolated:
 
         def own_group():
             os.setpgrp()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
             if takes_terminal:
                 os.tcsetpgrp(0, os.getpgrp())
 
@@ -350,6 +351,9 @@ def streams(checks, folder, identity, title):
     with Isolated("cat", identity=identity, variables=variables, stdin=subprocess.PIPE) as isolated:
         status, output, errors, _ = isolated.start().finish(content)
     checks.that((status, output, errors) == (0, content, b""), f"{title}: standard input and output pass unchanged", (status, len(output), errors))
+    with Isolated("grep", "SigBlk", "/proc/self/status", identity=identity) as isolated:
+        output = isolated.start().finish()[1]
+    checks.that(int(output.split()[1], 16) == 1 << (signal.SIGUSR2 - 1), f"{title}: the signal mask passes unchanged", output)
     read, write = os.pipe()
     script = f'pwd; env | sort; echo $$; cut -d " " -f 1 /proc/self/stat >/dev/null; ls /proc/$$/exe >/dev/null && echo other >&{write}; echo error >&2; ls /proc/self/fd | wc -l'
     place = folder / "place"
