@@ -239,7 +239,7 @@ static bool restore(const struct loading *loading) {
 static void finish(struct diorama_clock_supervisor *supervisor, const struct loading *loading) {
   struct diorama_clock_page content;
   if (!restore(loading)) {
-    report(supervisor, loading->pid, "write of its code to /proc/PID/mem", errno, "start it again: it cannot go on");
+    report(supervisor, loading->pid, "write of its code to /proc/PID/mem", errno, "start it again: it cannot continue");
     return;
   }
   errno = 0;

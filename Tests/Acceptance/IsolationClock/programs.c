@@ -80,7 +80,7 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t other_mutex;
 static pthread_barrier_t held, done;
 
-// Holds all locks, so that the main thread waits for them in vain.
+// Holds all locks, so that the main thread waits for them until its deadline.
 static void *hold(void *unused) {
   pthread_mutex_lock(&mutex);
   pthread_rwlock_wrlock(&lock);

@@ -41,7 +41,7 @@ static int64_t move(struct diorama_clock_page *page, int mode, long long shown, 
   return real;
 }
 
-// Waits for children, of which descendants become ones; keeps the exit status of the command.
+// Waits for children, including descendants that became children; keeps the exit status of the command.
 static void reap(pid_t command, int *status, int options) {
   int ended;
   for (pid_t pid; (pid = waitpid(-1, &ended, options)) > 0;) {
