@@ -175,9 +175,17 @@ package struct PartMeter: Sendable {
 
   private mutating func add(_ bytes: ArraySlice<UInt8>, at milliseconds: Int, isWhole: Bool) {
     column += bytes.count
-    for (index, byte) in zip(bytes.indices, bytes) where Self.isBreak(byte) {
-      line += 1
-      column = bytes.endIndex - index - 1
+    // Not a loop over the slice, which takes a third of the time of all tests in a debug build.
+    bytes.withUnsafeBufferPointer { bytes in
+      guard let first = bytes.baseAddress else { return }
+      var index = 0
+      while index < bytes.count {
+        if Self.isBreak(first[index]) {
+          line += 1
+          column = bytes.count - index - 1
+        }
+        index += 1
+      }
     }
     let grain = messageEnds == nil ? Self.grain : 1
     if let last = all.last?.part, !self.isWhole, milliseconds - last.milliseconds < grain {
