@@ -124,7 +124,7 @@ package enum FeatureFile {
     return document
   }
 
-  /// A correction to suggest for an invalid line, appended to the error message; empty if there is none.
+  /// A correction to suggest for an invalid line, appended to the error message; empty if no keyword is similar.
   package static func advice(on error: GherkinError, in text: String) -> String {
     let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
     guard error.message.hasPrefix("expected: "), lines.indices.contains(error.location.line - 1) else { return "" }

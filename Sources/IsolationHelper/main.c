@@ -130,7 +130,7 @@ int main(int count, char **arguments) {
   long number = count == 3 && !strcmp(arguments[1], "--socket") ? strtol(arguments[2], &rest, 10) : -1;
   if (!is_probe && (number < 0 || number > 1 << 20 || *rest || rest == arguments[2])) {
     fputs(
-        "usage: diorama-isolate --socket DESCRIPTOR   started by `diorama run --isolate`\n"
+        "usage: diorama-isolate --socket DESCRIPTOR   runs the command that the socket asks for (PROTOCOL.md)\n"
         "       diorama-isolate --probe               tries each step of the isolation\n",
         stderr);
     return STATUS_BAD_REQUEST;
@@ -151,7 +151,7 @@ int main(int count, char **arguments) {
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(isolation.control, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_SEQPACKET) {
-    fprintf(stderr, "diorama-isolate: descriptor %ld is not a SOCK_SEQPACKET socket; use `diorama run --isolate`\n",
+    fprintf(stderr, "diorama-isolate: descriptor %ld is not a SOCK_SEQPACKET socket; pass one end of a pair\n",
             number);
     return STATUS_BAD_REQUEST;
   }

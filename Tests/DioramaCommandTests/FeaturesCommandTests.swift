@@ -125,6 +125,8 @@ struct FeaturesCommandTests {
   @Test("check prints all syntax errors and exits with 65")
   func syntax() async throws {
     try folder.write("Feature: F\n  Scenario: S\n    Given a\n    nonsense\n  more\n", to: "broken.feature")
+    // The broken file may use it.
+    try folder.write("Given(\"a\") { }", to: "More.swift")
     let outcome = try await run("check")
     #expect(outcome.status == 65)
     #expect(outcome.text.split(separator: "\n").count == 2, "\(outcome.text)")

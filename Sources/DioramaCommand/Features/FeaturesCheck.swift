@@ -125,7 +125,8 @@ enum FeaturesCheck {
         }
         if let problem { problems.append(problem) }
       }
-      if checksUnused {
+      // The steps of a file with syntax errors are not known.
+      if checksUnused, files.problems.isEmpty {
         for (index, definition) in library.definitions.enumerated()
         where !used.contains(index) && definition.declaration.place.path != BuiltInSteps.place {
           problems.append(
