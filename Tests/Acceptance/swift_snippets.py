@@ -1,7 +1,8 @@
 """Type-checks the Swift code in the README and the articles against the modules that `swift build` has made.
 
 Code blocks fenced as `swift` count; `…` in them stands for code that is left out. Statements become the body of a function,
-tests and suites members of a type, `override` members of a test case. What snippets use without declaring it is in CONTEXT.
+tests and suites members of a type, `override` members of a test case, and what uses `self.` the steps of a type with step
+definitions. What snippets use without declaring it is in CONTEXT.
 """
 
 import pathlib
@@ -46,12 +47,14 @@ struct Refill: Codable, Sendable { var accepted = true }
 enum Plan: CaseIterable { case basic, full }
 enum Theme: String { case light, dark }
 enum Vehicle: CaseIterable { case bus, train }
+struct Amount { init(_ text: String) {} }
 struct Patient: Decodable { var name: String }
 struct Answer: Decodable { var text: String }
 struct Location: Codable, Sendable { static let london = Location() }
 let controls = try! AppControls.launch(), strings = controls.strings, clock = controls.clock
 nonisolated(unsafe) var token = ""
 let prescription = Prescription(), key = "", start = Date(), london = TimeZone(identifier: "Europe/London")!
+let receipt: [UInt8] = []
 let all: [Slot] = [], files: [File] = [], registry = [1, 2], api = API(), screen = LockScreen()
 let app = TestApplication(executable: "clinic"), environment = try! TestEnvironment.current
 func showLogin() {}
@@ -91,8 +94,11 @@ def wrapped(name, code):
     modules = ["Diorama", "DioramaScenarios", "DioramaScreens", "DioramaTesting", "DioramaURLSession", "Foundation"]
     modules += ["FoundationNetworking", "Testing", "XCTest"]
     text = "".join(f"import {module}\n" for module in modules) + "\n".join(extensions)
-    text += f"\nstruct {name} {{\n" + "\n".join(members)
-    text += "\nfunc statements() async throws {\n" + "\n".join(statements) + "\n}\n}\n"
+    # Step definitions that use their object.
+    are_steps = any("self." in statement for statement in statements)
+    text += f"\nstruct {name}{': StepDefinitions' if are_steps else ''} {{\n" + "\n".join(members)
+    text += "\nvar steps: [Step] {\n" if are_steps else "\nfunc statements() async throws {\n"
+    text += "\n".join(statements) + "\n}\n}\n"
     if overrides:
         text += f"final class {name}Case: XCTestCase {{\nvar environment: TestEnvironment?\n" + "\n".join(overrides) + "\n}\n"
     return text
