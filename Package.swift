@@ -63,6 +63,9 @@ let package = Package(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
+      name: "CNGHTTP2", pkgConfig: "libnghttp2",
+      providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
+    .systemLibrary(
       name: "CVTerm", pkgConfig: "vterm",
       providers: [.apt(["libvterm-dev"]), .brew(["libvterm"])]),
     .systemLibrary(name: "CPosixSpawn"),
@@ -86,6 +89,10 @@ let package = Package(
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD"]),
+    .target(
+      name: "HTTP2Server", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CNGHTTP2"]),
+    .target(
+      name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CGnuTLS"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
     .target(
       name: "Cassettes",
@@ -102,6 +109,7 @@ let package = Package(
     .target(
       name: "ChildProcesses",
       dependencies: [.target(name: "CPosixSpawn", condition: .when(platforms: [.linux]))]),
+    .target(name: "Isolation", dependencies: ["Basics", "ChildProcesses", "EventLoops", "HTTPMessages"]),
     .target(name: "ControlAPI", dependencies: ["Basics", "EnvironmentConfiguration", "LaunchContract"]),
     .target(
       name: "DaemonClient",
@@ -207,6 +215,14 @@ let package = Package(
     .testTarget(
       name: "HTTPServerTests", dependencies: ["Basics", "TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
+      name: "HTTP2ServerTests",
+      dependencies: ["Basics", "TestSupport", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "InterceptionTests",
+      dependencies: ["Basics", "TestSupport", "ChildProcesses", "Interception", "HTTPServer", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "IsolationTests", dependencies: ["Basics", "TestSupport", "ChildProcesses", "EventLoops", "Isolation"]),
+    .testTarget(
       name: "HTTPClientTests",
       dependencies: ["Basics", "TestSupport", "HTTPClient", "HTTPServer", "EventLoops", "HTTPMessages"]),
     // Tests of CassetteConversion, too, which need the same samples.
@@ -297,6 +313,10 @@ let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .err
 // `make test-thread` leaves out test targets: `DIORAMA_WITHOUT_TARGETS=GherkinTests,StubsTests`.
 let omitted = Set((Context.environment["DIORAMA_WITHOUT_TARGETS"] ?? "").split(separator: ",").map(String.init))
 package.targets.removeAll { omitted.contains($0.name) }
+package.products.removeAll { product in
+  let targets = (product as? Product.Library)?.targets ?? (product as? Product.Executable)?.targets ?? []
+  return targets.contains(where: omitted.contains)
+}
 
 // What gives unmodified programs the clock of an environment uses seccomp and glibc. ClockPreload is no product: SwiftPM links
 // every dynamic library with the Swift runtime, which must not be loaded into other programs. Config/clock-library builds it.
