@@ -314,7 +314,9 @@ let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .err
 let omitted = Set((Context.environment["DIORAMA_WITHOUT_TARGETS"] ?? "").split(separator: ",").map(String.init))
 package.targets.removeAll { omitted.contains($0.name) }
 package.products.removeAll { product in
-  let targets = (product as? Product.Library)?.targets ?? (product as? Product.Executable)?.targets ?? []
+  let targets =
+    (product as? Product.Library)?.targets ?? (product as? Product.Executable)?.targets
+    ?? (product as? Product.Plugin)?.targets ?? []
   return targets.contains(where: omitted.contains)
 }
 

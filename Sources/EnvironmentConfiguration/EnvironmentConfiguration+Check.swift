@@ -89,6 +89,7 @@ extension EnvironmentConfiguration {
       if let problem = Self.problem(withHost: host) { throw CodedError(.broken, "allowedHosts[\(index)]: \(problem)") }
     }
     _ = try Self.faults(faults)
+    try isolation?.check()
     try checkCredentials()
     for (index, name) in ports.enumerated() {
       let variable = "DIORAMA_PORT_" + Self.variableName(name)

@@ -18,6 +18,7 @@ package struct CommandOption: Sendable {
   /// The section of the help.
   package enum Group: String, Sendable, CaseIterable {
     case basics = "Basics"
+    case isolation = "Programs with fixed URLs"
     case time = "Time and random values"
     case matching = "Matching and old recordings"
     case secrets = "Secrets"
@@ -186,6 +187,8 @@ extension EnvironmentConfiguration {
       "The maximum size in bytes of a decoded body (default: 1 GiB). A larger body is kept as sent.",
       .init("--decoded-limit", "BYTES", in: .streams)),
     .optional(
+      "isolation", isolation, "How diorama run isolates a command, and what the command may reach.", scope: .caller),
+    .optional(
       "command", .text(.any, 1...1 << 22), "The command line that runs the same again, for messages.", scope: .api),
     .optional(
       "caller", .word("command", "test", "api", "plugin", "pytest", "node"),
@@ -272,6 +275,53 @@ extension EnvironmentConfiguration {
     ])
 
   package static let clockKind = Schema.word("system", "frozen", "ticking", "scaled", "manual")
+
+  private static let isolation = Schema.record(
+    "How diorama run isolates a command, and what the command may reach.",
+    [
+      .optional(
+        "kind", .word("auto", "namespaces", "proxy", "off"),
+        "How the command's connections reach the environment: namespaces, proxy, auto (the first that works) or off "
+          + "(default).",
+        .init(
+          "--isolate", "[=KIND]", in: .isolation,
+          help: """
+            Serve every host that the command connects to, without --upstream and whatever URLs it has. KIND:
+            auto        namespaces where the system permits them, else proxy (default)
+            namespaces  the command has a network of its own; needs no privileges
+            proxy       by proxy and certificate variables, which some programs ignore
+            """)),
+      .optional(
+        "allow", .array(of: .line(1...260), atMost: 1000),
+        "Hosts that may be reached while recording (default: all), such as api.example.com or *.example.com.",
+        .init(
+          "--allow", "HOST", .element, in: .isolation,
+          help: "Reach only this host while recording, such as api.example.com or *.example.com; repeatable.")),
+      .optional(
+        "deny", .array(of: .line(1...260), atMost: 1000), "Hosts whose requests get status 403 in every mode.",
+        .init(
+          "--deny", "HOST", .element, in: .isolation,
+          help: "Answer requests to this host with status 403 in every mode; repeatable.")),
+      .optional(
+        "map", .map(TextRule(.origin, count: 1...4096), to: .text(.origin, 1...4096), atMost: 1000),
+        "Origins whose requests are sent to another one. They are recorded under the origin that the command used.",
+        .init(
+          "--map", "ORIGIN=URL", .other, in: .isolation,
+          help: "Send requests for an origin to another one, but record them under the first; repeatable.")),
+      .optional(
+        "publish", .array(of: .line(1...300), atMost: Limits.things),
+        "Ports on which the command listens and that are reachable from outside: PORT, or HOST:PORT for an address other "
+          + "than 127.0.0.1.",
+        .init(
+          "--publish", "[HOST:]PORT", .element, in: .isolation,
+          help: "Make a port on which the command listens reachable from outside; repeatable.")),
+      .optional(
+        "hostPorts", .array(of: .integer(1...65535), atMost: Limits.things),
+        "Ports of this machine that the command can reach at 127.0.0.1, such as a database's.",
+        .init(
+          "--host-port", "PORT", .element, in: .isolation,
+          help: "Let the command reach this port of this machine at 127.0.0.1; repeatable.")),
+    ])
 
   private static let aged = Schema.record([
     .optional(

@@ -39,6 +39,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   @Omittable package var ports: [String] = []
   @Omittable package var allowedHosts: [String] = []
   package var decodedLimit: Int?
+  package var isolation: Isolation?
   package var command: String?
   package var caller: String?
 
@@ -111,6 +112,36 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
     /// The secret; nil if it is missing or not yet read from ``from``.
     package var bytes: [UInt8]? {
       secret.map { Data(base64Encoded: $0.revealed).map(Array.init) ?? [] } ?? text.map { Array($0.revealed.utf8) }
+    }
+  }
+
+  /// How `diorama run` isolates a command, and what it may reach.
+  package struct Isolation: Codable, Sendable, Equatable {
+    /// `auto`, `namespaces`, `proxy` or `off`; nil for `off`.
+    package var kind: String?
+    /// The hosts that may be reached while recording, in the form of ``HostPattern``; empty for all.
+    @Omittable package var allow: [String] = []
+    /// The hosts that are refused in every mode.
+    @Omittable package var deny: [String] = []
+    /// Where the requests for an origin are sent instead.
+    @Omittable package var map: [String: String] = [:]
+    /// Ports of the command that can be reached from outside, as `[HOST:]PORT`.
+    @Omittable package var publish: [String] = []
+    /// Ports of this machine that the command can reach.
+    @Omittable package var hostPorts: [Int] = []
+
+    package init() {}
+
+    /// These settings, completed by those that are more general.
+    func inside(_ general: Self) -> Self {
+      var all = general
+      all.kind = kind ?? general.kind
+      all.allow.appendNew(allow)
+      all.deny.appendNew(deny)
+      all.map.merge(map) { $1 }
+      all.publish.appendNew(publish)
+      all.hostPorts.appendNew(hostPorts)
+      return all
     }
   }
 
@@ -248,6 +279,7 @@ extension EnvironmentConfiguration {
     all.allowedHosts = general.allowedHosts
     all.allowedHosts.appendNew(allowedHosts)
     all.decodedLimit = decodedLimit ?? general.decodedLimit
+    all.isolation = general.isolation.map { (isolation ?? Isolation()).inside($0) } ?? isolation
     all.command = command ?? general.command
     all.caller = caller ?? general.caller
     return all

@@ -56,7 +56,7 @@ package struct RedactionRules: ConfigurationPart {
   }
 }
 
-extension [String] {
+extension Array where Element: Equatable {
   /// Appends the elements that are not in the list yet.
-  package mutating func appendNew(_ others: [String]) { self += others.filter { !contains($0) } }
+  package mutating func appendNew(_ others: [Element]) { self += others.filter { !contains($0) } }
 }

@@ -60,6 +60,7 @@ enum EnvironmentCreate {
     var configuration = try settings.configuration()
     configuration.name =
       options.value("--name") ?? configuration.name ?? (configuration.cassette == nil ? "environment" : nil)
+    configuration.isolation = nil
     // Checked here, so that errors use the command's terms.
     _ = try settings.specification(configuration)
     var request = ProvisioningRequest(configuration, isContinuousIntegration: settings.isContinuousIntegration)
@@ -83,7 +84,8 @@ enum EnvironmentCreate {
   }
 
   private static let table: [Options.Option] =
-    ConfigurationOptions.table + [
+    // Only a command that Diorama starts itself can be isolated.
+    ConfigurationOptions.table.filter { $0.group != .isolation } + [
       .init("--name", "TEXT", "The name in reports (default: the cassette's).", in: .basics),
       .init(
         "--settings", "FILE",

@@ -95,7 +95,7 @@ struct CompletionScript {
 
   private var bashValues: String {
     commands.flatMap { command in
-      command.options.filter { $0.value != nil }.map { option in
+      command.options.filter(\.needsValue).map { option in
         let words = option.choices.joined(separator: " ")
         let reply = option.takesFile ? #"_diorama_files "$current"; "# : ""
         let choice = words.isEmpty ? "" : #"COMPREPLY=($(compgen -W "\#(words)" -- "$current")); "#
@@ -127,7 +127,7 @@ struct CompletionScript {
   private func zshFunction(_ command: Command) -> String {
     var specifications = command.options.map { option in
       let help = Self.zshEscaped(option.help)
-      guard let value = option.value else { return Self.quoted("\(option.name)[\(help)]") }
+      guard let value = option.value, option.needsValue else { return Self.quoted("\(option.name)[\(help)]") }
       let action =
         option.takesFile ? "_files" : option.choices.isEmpty ? " " : "(\(option.choices.joined(separator: " ")))"
       return Self.quoted("*\(option.name)=[\(help)]:\(Self.zshEscaped(value)):\(action)")
@@ -220,7 +220,7 @@ struct CompletionScript {
     lines.append("\(at) -s h -l help\(described("print the help"))")
     for option in command.options {
       let value =
-        option.value == nil
+        !option.needsValue
         ? ""
         : option.takesFile
           ? " -rF" : " -x" + (option.choices.isEmpty ? "" : " -a \(Self.quoted(option.choices.joined(separator: " ")))")

@@ -37,7 +37,8 @@ enum ManualPage {
       for group in groups {
         if groups.count > 1 { lines += [".PP", "\\fI\(escaped(group.title))\\fR"] }
         for option in group.options {
-          let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
+          let space = option.isValueOptional ? "" : " "
+          let value = option.value.map { "\(space)\\fI\(escaped($0))\\fR" } ?? ""
           lines += [".TP", "\\fB\(escaped(option.name))\\fR\(value)"] + prose(option.help)
         }
       }

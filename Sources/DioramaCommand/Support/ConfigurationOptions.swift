@@ -188,6 +188,11 @@ struct ConfigurationOptions {
     configuration.clock = try clock()
     if options.has("--shift-dates") { configuration.dates = ShiftRules() }
     try readUpstreams(&configuration)
+    for text in options.all("--map") {
+      let (origin, url) = try pair(text, option: "--map", form: "ORIGIN=URL", command: command)
+      configuration.isolation = configuration.isolation ?? .init()
+      configuration.isolation?.map[origin] = url
+    }
     configuration.credentials = try options.all("--credential").map(credential)
     configuration.credentialFaults = options.all("--credential-fault").map { text in
       let parts = text.split(separator: ":", maxSplits: 1)
@@ -204,12 +209,15 @@ struct ConfigurationOptions {
     case .value: value = try self.value(last, of: member.schema, option.name)
     case .flag: value = .bool(true)
     case .element:
-      if case .array(let element, _) = member.schema {
-        for text in texts { try check(.string(text), element, option.name) }
+      guard case .array(let element, _) = member.schema else { return nil }
+      var elements: [JSON] = []
+      for text in texts {
+        elements.append(try self.value(text, of: element, option.name))
+        try check(elements[elements.count - 1], element, option.name)
       }
       // Named by what was typed.
       if option.name == "--fault" { for text in texts { try Self.checkFault(text, command) } }
-      value = .array(texts.map(JSON.string))
+      value = .array(elements)
     case .entry: value = .object(try values(option.name))
     case .other: return nil
     }

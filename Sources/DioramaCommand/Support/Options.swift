@@ -26,7 +26,8 @@ struct Options {
   /// An option with its placeholder and help text.
   struct Option {
     let name: String
-    /// The placeholder for the value in the help; nil for a flag.
+    /// The placeholder for the value in the help; nil for a flag. One such as `[=KIND]` can be left out, and then means
+    /// the first of ``choices``.
     let value: String?
     let help: String
     /// The section of a grouped help text.
@@ -51,6 +52,15 @@ struct Options {
       self.init(
         option.name, option.metavariable, option.help ?? member.note, in: option.group, choices: member.schema.words)
     }
+
+    /// Whether the value can be left out. It then has to follow a `=`.
+    var isValueOptional: Bool { value?.hasPrefix("[=") ?? false }
+
+    /// Whether a value has to follow.
+    var needsValue: Bool { value != nil && !isValueOptional }
+
+    /// The option as the help shows it.
+    var usage: String { name + (value.map { isValueOptional ? $0 : " \($0)" } ?? "") }
 
     /// Whether its value is a file or folder.
     var takesFile: Bool {
@@ -100,6 +110,8 @@ struct Options {
         values[name] = [""]
       } else if let inline {
         values[name, default: []].append(inline)
+      } else if option.isValueOptional {
+        values[name, default: []].append(option.choices.first ?? "")
       } else {
         // A lone -- starts the command; it is not the option's value.
         guard index < arguments.count, arguments[index] != "--" || arguments[(index + 1)...].contains("--") else {
@@ -122,7 +134,7 @@ struct Options {
 
   /// The options' part of a help text, in 80 columns.
   static func describe(_ table: [Option]) -> String {
-    let lefts = table.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
+    let lefts = table.map(\.usage)
     let width = min(lefts.map(\.count).max() ?? 0, 22)
     let indentation = String(repeating: " ", count: width + 4)
     return zip(lefts, table).map { left, option in

@@ -160,6 +160,8 @@ extension TestEnvironment {
       settings.cassette =
         mode.needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
       if let project { settings = project.completing(settings) }
+      // The file's settings for diorama run: a test process cannot be isolated any more.
+      settings.isolation = nil
       settings.mode = mode.rawValue
       settings.name = identity.name
       settings.command = identity.filter

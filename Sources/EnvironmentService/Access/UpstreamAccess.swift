@@ -146,6 +146,8 @@ extension UpstreamAccess {
 
 /// The access settings of an upstream, prepared once and used for each request.
 struct ReadyAccess: Sendable {
+  /// The origin to which requests are sent instead; nil for the upstream's own.
+  var destination: Origin?
   /// The header fields to set, sorted by name.
   var headers: [Headers.Field] = []
   var trust = Trust.usual
@@ -162,8 +164,9 @@ struct ReadyAccess: Sendable {
   /// The request with the added header fields, as sent to the upstream. Recording and matching use the app's own
   /// request.
   func sent(_ request: Request) -> Request {
-    guard !headers.isEmpty else { return request }
+    guard !headers.isEmpty || destination != nil else { return request }
     var request = request
+    if let destination { request.headers.set("Host", destination.authority) }
     for field in headers { request.headers.set(field.name, field.value) }
     return request
   }

@@ -24,8 +24,6 @@ package final class Environment: Sendable {
   package let id: String
   /// The requested configuration.
   package let specification: EnvironmentSpecification
-  /// The backends, and the ports at which the app reaches them.
-  package let upstreams: [AddressMap.Upstream]
   /// The port for the control paths, and for requests that name their upstream themselves.
   package let mainPort: UInt16
   /// The token that the app sends to use the control paths.
@@ -39,9 +37,11 @@ package final class Environment: Sendable {
   /// Messages for the user from provisioning, one line each.
   package let notes: [String]
 
-  let addresses: AddressMap
-  /// How to reach each upstream.
-  let access: [ReadyAccess]
+  /// The declared upstreams.
+  private let declared: UpstreamTable
+  /// The upstreams of an isolated command: the declared ones, and the origins that it has asked for; nil if no command is
+  /// isolated.
+  let intercepted: InterceptedUpstreams?
   /// Sends requests to upstreams; nil if the mode does not allow it.
   let client: UpstreamClient?
   /// Decides which clients may use the endpoints.
@@ -160,19 +160,22 @@ package final class Environment: Sendable {
     self.client = client
     self.stubClient = stubClient
     mainPort = reserved[0].port
-    upstreams = plan.upstreams.enumerated().map { index, upstream in
+    let upstreams = plan.upstreams.enumerated().map { index, upstream in
       AddressMap.Upstream(
         name: upstream.name, origin: upstream.origin, port: reserved[index + 1].port,
         formerOrigins: plan.replay?.formerOrigins[index] ?? [])
     }
-    addresses = AddressMap(
-      upstreams: upstreams, mainPort: mainPort, kept: try (plan.specification.rewriting ?? .init()).compiled())
+    declared = UpstreamTable(
+      addresses: AddressMap(
+        upstreams: upstreams, mainPort: mainPort, kept: try (plan.specification.rewriting ?? .init()).compiled()),
+      access: plan.upstreams.map { plan.specification.readyAccess(to: $0.name) })
+    let policy = try plan.specification.isolation.map(OriginPolicy.init)
+    intercepted = policy.map { [declared] in InterceptedUpstreams($0, declared) }
     cookieOwners = Guarded(CookieOwners(hosts: upstreams.map(\.origin.host)))
     endpointAccess = EndpointAccess(
       upstreams: plan.upstreams.map(\.origin),
       allowedHosts: plan.specification.allowedHosts,
       hasStakes: plan.recorder != nil || (client != nil && plan.specification.addsSecrets))
-    access = plan.upstreams.map { plan.specification.readyAccess(to: $0.name) }
     id = plan.id
     specification = plan.specification
     token = plan.token
@@ -233,6 +236,16 @@ package final class Environment: Sendable {
     }
     for listener in listeners { listener.close() }
   }
+
+  private var table: UpstreamTable { intercepted?.table.withLock { $0 } ?? declared }
+
+  /// The backends, and the ports at which the app reaches them.
+  package var upstreams: [AddressMap.Upstream] { table.addresses.upstreams }
+
+  var addresses: AddressMap { table.addresses }
+
+  /// How to reach each upstream.
+  var access: [ReadyAccess] { table.access }
 
   /// The local URL at which the app reaches an upstream.
   package func endpoint(_ name: String) -> String? {

@@ -70,6 +70,7 @@ extension EnvironmentSpecification {
     streams = configuration.streams.flatMap(StreamPace.init(rawValue:))
     allowedHosts = configuration.allowedHosts
     decodedLimit = configuration.decodedLimit
+    if let kind = configuration.isolation?.kind, kind != "off" { isolation = configuration.isolation }
     if caller == .api { asked = configuration.withoutSecrets }
   }
 

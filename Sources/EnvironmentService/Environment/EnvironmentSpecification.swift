@@ -106,6 +106,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   /// Additional host names that clients may use for endpoints. Web pages from these hosts may also use endpoints while
   /// the environment records or adds secrets to requests; `*` allows any.
   package var allowedHosts: [String] = []
+  /// How the command is isolated; nil if it is not.
+  package var isolation: EnvironmentConfiguration.Isolation?
   /// The maximum size of a decoded body in bytes; a larger one is kept as sent. Nil for 1 GiB.
   package var decodedLimit: Int?
   /// The path of a file for all journal entries, as NDJSON.

@@ -102,7 +102,11 @@ package enum Provisioning {
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
       recorder: recorder, stubs: stubs,
       faults: try CodedError.translating(
-        to: .usage, try FaultSet(specification.faults ?? [], upstreams: upstreams.map(\.name))), state: state)
+        to: .usage,
+        // What an isolated command will ask for is not known yet.
+        try FaultSet(
+          specification.faults ?? [], upstreams: specification.isolation == nil ? upstreams.map(\.name) : nil)),
+      state: state)
   }
 
   /// The seed in mode mock, if none is given.
@@ -140,7 +144,7 @@ package enum Provisioning {
     var upstreams = specification.upstreams
     if upstreams.isEmpty, mode.replays, let stored { upstreams = stored.knownUpstreams }
     if upstreams.isEmpty { upstreams = former }
-    if upstreams.isEmpty, mode.mayReachNetwork {
+    if upstreams.isEmpty, mode.mayReachNetwork, specification.isolation == nil {
       let isFirst = specification.mode == .once && mode == .record
       let cassette = specification.cassette.map { " \($0.har)" } ?? ""
       let what =
@@ -255,15 +259,25 @@ extension Cassette {
     return named
       + interactions.compactMap { interaction in
         guard let origin = RecordedURL(interaction.request.url).origin, seen.insert(origin).inserted else { return nil }
-        // No user chose these names, so if two would share a variable, the later one gets a number.
-        var name = origin.authority
-        var number = 2
-        while !variables.insert(Environment.variableName(name)).inserted {
-          name = "\(origin.authority)-\(number)"
-          number += 1
-        }
+        let name = name(of: origin) { variables.insert(Environment.variableName($0)).inserted }
         return CassetteHeader.Upstream(name: name, origin: origin)
       }
+  }
+
+  /// The name of an upstream that no user named: its authority, with a number if it would share its variable.
+  ///
+  /// - Parameters:
+  ///   - origin: its origin.
+  ///   - isFree: whether an upstream may have a name.
+  /// - Returns: the name.
+  static func name(of origin: Origin, if isFree: (String) -> Bool) -> String {
+    var name = origin.authority
+    var number = 2
+    while !isFree(name) {
+      name = "\(origin.authority)-\(number)"
+      number += 1
+    }
+    return name
   }
 }
 

@@ -16,6 +16,7 @@ import HTTPMessages
 /// cassette itself is not touched before ``seal()``.
 final class CassetteRecorder: Sendable {
   private struct State {
+    var header: CassetteHeader
     /// Nil once the recording has ended.
     var lock: PartialLock?
     /// The length in bytes up to the end of the last complete line.
@@ -47,7 +48,7 @@ final class CassetteRecorder: Sendable {
     do {
       let line = PartialLine.header(header, purpose: purpose)
       try FileWriting.write(line, to: lock.descriptor, path: location.partial)
-      state = Guarded(State(lock: lock, length: off_t(line.count)))
+      state = Guarded(State(header: header, lock: lock, length: off_t(line.count)))
     } catch {
       unlink(location.partial)
       throw error
@@ -92,7 +93,7 @@ final class CassetteRecorder: Sendable {
     purpose = partial.purpose
     state = Guarded(
       State(
-        lock: lock, length: off_t(partial.wholeLength), interactions: partial.places.count, strings: partial.stringCount
+        header: partial.header, lock: lock, length: off_t(partial.wholeLength), interactions: partial.places.count, strings: partial.stringCount
       ))
   }
 
@@ -108,6 +109,17 @@ final class CassetteRecorder: Sendable {
   /// Marks the recording as incomplete, so that it does not replace a complete one.
   func fail(_ error: CodedError) {
     state.withLock { if $0.failure == nil { $0.failure = error } }
+  }
+
+  /// Replaces the recording's upstreams, because an isolated command has asked for a new one.
+  ///
+  /// - Parameter upstreams: all upstreams.
+  /// - Throws: a ``CodedError`` of kind `cannotWrite`.
+  func setUpstreams(_ upstreams: [CassetteHeader.Upstream]) throws(CodedError) {
+    var header = state.withLock { $0.header }
+    header.upstreams = upstreams
+    // Of several headers, the last one counts.
+    try append(PartialLine.header(header, purpose: purpose)) { $0.header = header }
   }
 
   /// Appends an interaction.

@@ -51,7 +51,10 @@ final class EndpointHandler: RequestHandler {
     if environment.stubs.isActive {
       return environment.stubAnswer(request, at: upstream)
     }
-    guard let upstream else { return nil }
+    // Prepared responses of an isolated command are for its own URLs.
+    guard let upstream, environment.intercepted == nil,
+      environment.endpointAccess.admitsAtOnce(request, at: environment.upstreams[upstream].port)
+    else { return nil }
     return environment.answer(request, at: upstream, isLive: client != nil)
   }
 
@@ -80,11 +83,19 @@ final class EndpointHandler: RequestHandler {
     }
   }
 
-  func respond(to request: Request, as mark: ClientMark?) async -> Response {
+  /// Answers a request.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - mark: what a client in the test says about it.
+  ///   - route: its destination; nil to determine it by port and target.
+  /// - Returns: the response.
+  func respond(to request: Request, as mark: ClientMark?, by route: Route? = nil) async -> Response {
     environment.openRequests.enter()
     defer { environment.openRequests.leave() }
     // Check after entering: the environment sets this flag first and then waits for the requests that have entered.
     guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
+    if let route { return await pipeline.respond(to: request, by: route) }
     guard mark?.isSetup == true else { return await pipeline.respond(to: request, at: upstream, as: mark) }
     return await ClientMark.$isOfSetup.withValue(true) {
       await pipeline.respond(to: request, at: upstream, as: mark)
@@ -96,21 +107,20 @@ extension Environment {
   /// The fast path of replay: returns the recorded response if it is in memory and nothing has to be rewritten.
   ///
   /// - Parameters:
-  ///   - request: a request on an upstream's own port.
+  ///   - request: a request on an upstream's own port, or for its own URL.
   ///   - upstream: the upstream's index.
   ///   - isLive: whether requests may also be sent to upstreams.
   /// - Returns: the response; nil if the request needs ``Pipeline``.
-  fileprivate func answer(_ request: borrowing RequestView, at upstream: Int, isLive: Bool) -> PreparedResponse? {
+  func answer(_ request: borrowing RequestView, at upstream: Int, isLive: Bool) -> PreparedResponse? {
     // Rules may compare parts of the request that are not available here.
-    guard let replay, !replay.hasRules, endpointAccess.admitsAtOnce(request, at: upstreams[upstream].port)
-    else { return nil }
+    guard let replay, !replay.hasRules else { return nil }
     let target = request.target
     let body = request.body
     guard target.first == UInt8(ascii: "/") else { return nil }
     // A WebSocket handshake differs from a plain request for the same URL.
     if replay.hasWebSockets, request.header("Upgrade") != nil { return nil }
     // With live upstreams, cookies have to be attributed to the upstream that set them.
-    if isLive, upstreams.count > 1, !replay.recordedSetCookies.isEmpty {
+    if isLive, intercepted == nil, upstreams.count > 1, !replay.recordedSetCookies.isEmpty {
       return nil
     }
     // If recorded responses depend on a range or a condition, those header fields are compared.

@@ -67,14 +67,32 @@ final class Pipeline: Sendable {
         let names = environment.upstreams.map(\.name).sorted()
         let known = names.isEmpty ? "none" : names.joined(separator: ", ")
         let near = EditDistance.likely(host, among: names).map { "did you mean '\($0)'? Otherwise, add " } ?? "add "
-        throw refusal(
-          request, title: "The host is not declared",
+        throw environment.refusal(
+          request, url: request.target, title: "The host is not declared",
           detail: "\(host) is not an upstream of this environment (declared: \(known)); \(near)"
             + environment.specification.upstreamAdvice("NAME", url))
       case .refused(let reason):
         try checkAccess(request, at: port)
-        throw refusal(request, title: "An endpoint cannot serve this", detail: reason)
+        throw environment.refusal(
+          request, url: request.target, title: "An endpoint cannot serve this", detail: reason)
       }
+    } catch {
+      return environment.response(to: error)
+    }
+  }
+
+  /// Answers a request of an isolated command, which has no port of its own.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - route: an upstream.
+  /// - Returns: the response.
+  func respond(to request: Request, by route: Route) async -> Response {
+    guard case .upstream(let index, let target, let form) = route else {
+      return environment.response(to: CancellationError())
+    }
+    do {
+      return try await answer(request, upstream: index, target: target, form: form)
     } catch {
       return environment.response(to: error)
     }
@@ -100,16 +118,6 @@ final class Pipeline: Sendable {
     } catch {
       return environment.response(to: error)
     }
-  }
-
-  private func refusal(_ request: Request, title: String, detail: String) -> Problem {
-    let url = request.target
-    environment.note(
-      .unmatched, status: 501, method: request.method, url: url, text: detail,
-      unmatched: .init(method: request.method, url: url, nearest: [], refusal: detail))
-    return Problem(
-      status: 501, title: title, detail: detail, headers: ["Diorama-Miss": "1"],
-      extra: ["request": .request(method: request.method, url: url)])
   }
 
   private func answer(
@@ -290,6 +298,23 @@ final class Pipeline: Sendable {
 }
 
 extension Environment {
+  /// The response to a request that the environment does not serve. The environment fails by it.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - url: its URL, for the report.
+  ///   - title: the kind of refusal.
+  ///   - detail: the reason, and what to do.
+  /// - Returns: the response.
+  func refusal(_ request: Request, url: String, title: String, detail: String) -> Problem {
+    note(
+      .unmatched, status: 501, method: request.method, url: url, text: detail,
+      unmatched: .init(method: request.method, url: url, nearest: [], refusal: detail))
+    return Problem(
+      status: 501, title: title, detail: detail, headers: ["Diorama-Miss": "1"],
+      extra: ["request": .request(method: request.method, url: url)])
+  }
+
   /// The response for an error. A ``CodedError`` is also noted as a failure of the environment.
   func response(to error: any Error) -> Response {
     switch error {

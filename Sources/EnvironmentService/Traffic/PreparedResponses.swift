@@ -3,8 +3,9 @@ import Cassettes
 import EnvironmentConfiguration
 import HTTPMessages
 import HTTPServer
+import Transforms
 
-/// Responses for the upstreams' own ports that were built once, by interaction, with and without their content coding.
+/// Responses for the upstreams' own ports, or for an isolated command, that were built once, by interaction, with and without their content coding.
 struct PreparedResponses: Sendable {
   // Empty until first used.
   private var plain: [PreparedResponse?] = []
@@ -77,7 +78,8 @@ extension Environment {
     guard let replay else { return nil }
     if let response = state.withLock({ $0.prepared[index, isCoded] }) { return response }
     do {
-      let response = try replay.prepared(index, addresses: addresses, isCoded: isCoded)
+      let form: AddressMap.Form = intercepted == nil ? .ownPort : .ownURL
+      let response = try replay.prepared(index, addresses: addresses, form: form, isCoded: isCoded)
       state.withLock { $0.prepared.keep(response, index, of: replay.interactions.count, isCoded: isCoded) }
       return response
     } catch {

@@ -91,20 +91,23 @@ extension Replay {
     return shifter?.headers(headers) ?? headers
   }
 
-  /// The response on an upstream's own port. Built once, and shared by all environments if it is the same for all.
-  func prepared(_ index: Int, addresses: AddressMap, isCoded: Bool) throws -> PreparedResponse {
+  /// The response on an upstream's own port or with its own URL. Built once, and shared by all environments if it is the
+  /// same for all.
+  func prepared(
+    _ index: Int, addresses: AddressMap, form: AddressMap.Form, isCoded: Bool
+  ) throws -> PreparedResponse {
     if let response = common.withLock({ $0[index, isCoded] }) { return response }
     let interaction = interactions[index]
     let recorded = interaction.response
     let bytes = try CassetteReader.bytes(of: recorded.body, in: location)
-    let body = rewritten(bytes, of: index, addresses: addresses, form: .ownPort)
-    let fields = addresses.responseHeaders(recorded.headers, upstream: upstream(of: index), form: .ownPort)
-    let trailers = trailers(of: index, addresses: addresses, form: .ownPort)
+    let body = rewritten(bytes, of: index, addresses: addresses, form: form)
+    let fields = addresses.responseHeaders(recorded.headers, upstream: upstream(of: index), form: form)
+    let trailers = trailers(of: index, addresses: addresses, form: form)
     let response = try PreparedResponse(
       status: recorded.status, headers: headers(fields, of: index, isCoded: isCoded),
       body: try coded(body, of: index, isCoded: isCoded), framing: framing(of: interaction),
       trailers: trailers?.headers ?? [:])
-    if body == bytes, fields == recorded.headers, trailers?.headers ?? [:] == recorded.trailers,
+    if form == .ownPort, body == bytes, fields == recorded.headers, trailers?.headers ?? [:] == recorded.trailers,
       !addresses.hasUpstreamAtEndpoint, addresses.kept.isEmpty
     {
       common.withLock { $0.keep(response, index, of: interactions.count, isCoded: isCoded) }

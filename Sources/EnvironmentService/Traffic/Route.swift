@@ -76,7 +76,7 @@ enum Route: Sendable, Equatable {
   }
 
   /// Splits a target such as `http://host/path`; nil for any other form.
-  private static func absolute(_ target: String) -> (scheme: String, authority: String, rest: String)? {
+  static func absolute(_ target: String) -> (scheme: String, authority: String, rest: String)? {
     let lowered = target.prefix(8).lowercased()
     guard let scheme = ["http", "https"].first(where: { lowered.hasPrefix($0 + "://") }) else { return nil }
     let after = target.utf8.dropFirst(scheme.utf8.count + 3)

@@ -13,7 +13,7 @@ final class UpstreamClient: Sendable {
   private let state = Guarded(State())
 
   func send(_ request: Request, to origin: Origin, by access: ReadyAccess) async throws -> Response {
-    try await client().send(access.sent(request), to: origin, trust: access.trust)
+    try await client().send(access.sent(request), to: access.destination ?? origin, trust: access.trust)
   }
 
   /// Like ``HTTPClient/send(_:to:trust:_:)``. Does not add the header fields of `access`.
@@ -21,13 +21,14 @@ final class UpstreamClient: Sendable {
     _ request: RawRequest, to origin: Origin, by access: ReadyAccess, _ receiver: any RawReceiver
   ) -> RawTransfer? {
     guard let client = try? client() else { return nil }
-    return client.send(request, to: origin, trust: access.trust, receiver)
+    return client.send(request, to: access.destination ?? origin, trust: access.trust, receiver)
   }
 
   func upgrade(
     _ request: Request, to token: String, at origin: Origin, by access: ReadyAccess
   ) async throws -> (Response, UpgradedConnection?) {
-    try await client().upgrade(access.sent(request), to: token, at: origin, trust: access.trust)
+    try await client().upgrade(
+      access.sent(request), to: token, at: access.destination ?? origin, trust: access.trust)
   }
 
   private func client() throws -> HTTPClient {

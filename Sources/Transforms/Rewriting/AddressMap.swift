@@ -36,7 +36,7 @@ package struct AddressMap: Sendable {
     package let name: String
     /// The backend.
     package let origin: Origin
-    /// The port of the endpoint on 127.0.0.1.
+    /// The port of the endpoint on 127.0.0.1; 0 if the app reaches the upstream by its own URL only.
     package let port: UInt16
     /// The backend's origins at the time of recording, if they differ. Addresses with these origins in recorded
     /// responses are translated too, so a test backend on a changing port keeps its cassette.
@@ -56,14 +56,14 @@ package struct AddressMap: Sendable {
   }
 
   /// The upstreams in the order of declaration. Other code refers to an upstream by its index.
-  package let upstreams: [Upstream]
+  package private(set) var upstreams: [Upstream]
   /// The environment's main port on 127.0.0.1.
   package let mainPort: UInt16
   /// The places in responses that are not translated.
   package let kept: KeptAddresses
   /// The first path segment for each upstream: its authority, with an explicit port if an earlier upstream has the same
   /// authority with the other scheme.
-  let segments: [String]
+  private(set) var segments: [String]
   /// Every `host[:port]` that names an upstream on the main port, and each upstream's own name.
   let authorities: [Authority]
   /// 127.0.0.1, localhost and ::1 with each of our ports.
@@ -119,6 +119,12 @@ package struct AddressMap: Sendable {
     endpoints = handlers.flatMap { port, upstream in
       Self.loopback.map { Endpoint(authority: Array("\($0):\(port)".utf8), upstream: upstream) }
     }
+  }
+
+  /// Adds an upstream without an endpoint. No address has to be translated for it.
+  package mutating func append(_ upstream: Upstream) {
+    upstreams.append(upstream)
+    segments.append(upstream.authority)
   }
 
   /// Returns the matcher that finds addresses of upstreams in a response.

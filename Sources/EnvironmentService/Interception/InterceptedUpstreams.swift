@@ -1,0 +1,146 @@
+import Basics
+import Cassettes
+import EnvironmentConfiguration
+import HTTPMessages
+import Transforms
+
+/// The upstreams of an environment by index: their addresses, and how to reach them.
+struct UpstreamTable: Sendable {
+  var addresses: AddressMap
+  var access: [ReadyAccess]
+}
+
+/// What an isolated command may reach.
+struct OriginPolicy: Sendable {
+  private let allow: [HostPattern]
+  private let deny: [HostPattern]
+  private let map: [Origin: Origin]
+
+  /// - Parameter settings: the settings.
+  /// - Throws: a ``CodedError`` of kind `usage` that names the first one that is not valid.
+  init(_ settings: EnvironmentConfiguration.Isolation) throws(CodedError) {
+    func patterns(_ texts: [String]) throws(CodedError) -> [HostPattern] {
+      try texts.map { text throws(CodedError) in try CodedError.translating(to: .usage, try HostPattern(text)) }
+    }
+    allow = try patterns(settings.allow)
+    deny = try patterns(settings.deny)
+    var map: [Origin: Origin] = [:]
+    for (origin, url) in settings.map { map[try Origin(parsing: origin)] = try Origin(parsing: url) }
+    self.map = map
+  }
+
+  /// Whether requests for a host are refused in every mode.
+  func denies(host: String, port: Int) -> Bool { deny.contains { $0.matches(host: host, port: port) } }
+
+  /// Whether a host may be reached while recording.
+  func allows(host: String, port: Int) -> Bool {
+    allow.isEmpty || allow.contains { $0.matches(host: host, port: port) }
+  }
+
+  /// Where the requests for an origin are sent; nil for the origin itself.
+  func destination(of origin: Origin) -> Origin? { map[origin] }
+}
+
+/// The upstreams of an isolated command: the declared ones, then each further origin that it asks for.
+final class InterceptedUpstreams: Sendable {
+  /// The maximum number of upstreams. A command that invents host names must not fill the memory.
+  static let limit = 1000
+
+  let policy: OriginPolicy
+  let table: Guarded<UpstreamTable>
+  private let known: Guarded<[Origin: Int]>
+
+  init(_ policy: OriginPolicy, _ declared: UpstreamTable) {
+    self.policy = policy
+    var declared = declared
+    var known: [Origin: Int] = [:]
+    for (index, upstream) in declared.addresses.upstreams.enumerated() {
+      if known[upstream.origin] == nil { known[upstream.origin] = index }
+      declared.access[index].destination = policy.destination(of: upstream.origin)
+    }
+    table = Guarded(declared)
+    self.known = Guarded(known)
+  }
+
+  /// The index of an origin's upstream, which is added if it is new.
+  ///
+  /// - Parameters:
+  ///   - origin: the origin.
+  ///   - added: called with all upstreams if the origin is new, before another one is added.
+  /// - Returns: the index; nil if there are too many upstreams.
+  func index(of origin: Origin, added: ([AddressMap.Upstream]) -> Void) -> Int? {
+    known.withLock { known in
+      if let index = known[origin] { return index }
+      let upstreams = table.withLock { table -> [AddressMap.Upstream]? in
+        let upstreams = table.addresses.upstreams
+        guard upstreams.count < Self.limit else { return nil }
+        let names = Set(upstreams.map { Environment.variableName($0.name) })
+        let name = Cassette.name(of: origin) { !names.contains(Environment.variableName($0)) }
+        table.addresses.append(AddressMap.Upstream(name: name, origin: origin, port: 0))
+        var access = ReadyAccess()
+        access.destination = policy.destination(of: origin)
+        table.access.append(access)
+        return table.addresses.upstreams
+      }
+      guard let upstreams else { return nil }
+      known[origin] = upstreams.count - 1
+      added(upstreams)
+      return upstreams.count - 1
+    }
+  }
+
+  /// The index of an origin's upstream; nil if it is new.
+  func knownIndex(of origin: Origin) -> Int? { known.withLock { $0[origin] } }
+}
+
+extension Environment {
+  /// Whether bytes that are not HTTP may be relayed between the isolated command and a host.
+  ///
+  /// - Parameters:
+  ///   - host: the name or address, in lower case.
+  ///   - port: the port.
+  /// - Returns: false where nothing may reach the network, or the settings do not permit the host.
+  package func mayRelay(host: String, port: Int) -> Bool {
+    guard let policy = intercepted?.policy, mode.mayReachNetwork else { return false }
+    return policy.allows(host: host, port: port) && !policy.denies(host: host, port: port)
+  }
+
+  /// The index of the upstream of an origin that an isolated command asks for.
+  ///
+  /// - Parameters:
+  ///   - origin: the origin.
+  ///   - request: the request, for the report.
+  /// - Returns: the index.
+  /// - Throws: a ``Problem`` if the settings do not permit the origin.
+  func interceptedUpstream(_ origin: Origin, for request: Request) throws(Problem) -> Int {
+    guard let intercepted else { throw Problem(status: 500, title: "No command is isolated", detail: "\(origin)") }
+    if intercepted.policy.denies(host: origin.host, port: origin.port) {
+      note(
+        .note, status: 403, method: request.method, url: origin.description + request.target,
+        text: "\(origin.host) is denied (--deny, isolation.deny)")
+      throw Problem(
+        status: 403, title: "The host is denied", detail: "\(origin.host) is denied by --deny or isolation.deny")
+    }
+    if let index = intercepted.knownIndex(of: origin) { return index }
+    if mode.mayReachNetwork, !intercepted.policy.allows(host: origin.host, port: origin.port) {
+      throw refusal(
+        request, url: origin.description + request.target, title: "The host is not allowed",
+        detail: "\(origin.host) is not among the allowed hosts; add --allow \(origin.host), or refuse it with "
+          + "--deny \(origin.host)")
+    }
+    let index = intercepted.index(of: origin) { upstreams in
+      guard let recorder else { return }
+      do throws(CodedError) {
+        try recorder.setUpstreams(upstreams.map { .init(name: $0.name, origin: $0.origin) })
+      } catch {
+        failRecording(error)
+      }
+    }
+    guard let index else {
+      throw refusal(
+        request, url: origin.description + request.target, title: "Too many hosts",
+        detail: "the command has asked for \(InterceptedUpstreams.limit) origins; name those that matter with --allow")
+    }
+    return index
+  }
+}
