@@ -1,5 +1,4 @@
 import Basics
-import CGnuTLS
 import Foundation
 import TestSupport
 import Testing
@@ -22,7 +21,7 @@ struct CertificateAuthorityTests {
   /// Writes the certificate for a host to `leaf.pem`, and returns what OpenSSL prints about it.
   @discardableResult
   private func leaf(_ host: String, of authority: CertificateAuthority) async throws -> String {
-    let chain = try authority.credentials(for: host).chain
+    let chain = try authority.credentials(for: host).certificates
     #expect(chain.count == 2 && chain.last == authority.certificate)
     try folder.write("leaf.pem", PEM.encode(chain[0]).utf8)
     return try await folder.run("openssl", "x509", "-in", "leaf.pem", "-noout", "-text")
@@ -126,7 +125,7 @@ struct CertificateAuthorityTests {
     let authority = try authority()
     // Version and serial number come first in the inner sequence, whose header is as long as the outer one.
     let numbers = try (0..<50).map { index in
-      let leaf = try authority.credentials(for: "h\(index).example").chain[0]
+      let leaf = try authority.credentials(for: "h\(index).example").certificates[0]
       let start = try #require(leaf.indices.dropFirst(8).first { leaf[$0...].starts(with: [0x02, 0x10]) })
       return Array(leaf[(start + 2)..<(start + 18)])
     }
@@ -158,7 +157,7 @@ struct CertificateAuthorityTests {
     #expect(try authority.credentials(for: "a") !== kept[0])
     #expect(try authority.credentials(for: "c") === kept[2])
     #expect(try authority.credentials(for: "b") !== kept[1])
-    #expect(kept[0].chain.count == 2)
+    #expect(kept[0].certificates.count == 2)
   }
 
   @Test("are issued once by many threads")
@@ -177,17 +176,5 @@ struct CertificateAuthorityTests {
 
   private func verify(_ options: String...) async throws {
     try await folder.run(["openssl", "verify", "-x509_strict", "-CAfile", "ca.pem"] + options + ["leaf.pem"])
-  }
-}
-
-extension ServerCredentials {
-  /// The certificates as DER.
-  fileprivate var chain: [[UInt8]] {
-    var chain: [[UInt8]] = []
-    var datum = gnutls_datum_t()
-    while gnutls_certificate_get_crt_raw(handle, 0, UInt32(chain.count), &datum) == 0 {
-      chain.append(Array(UnsafeBufferPointer(start: datum.data, count: Int(datum.size))))
-    }
-    return chain
   }
 }

@@ -1,5 +1,8 @@
+import CGnuTLS
 import Foundation
 import TestSupport
+
+@testable import Interception
 
 /// A folder for one test, removed with this object, and the programs that read certificates in it.
 final class CertificateFolder: Sendable {
@@ -46,5 +49,17 @@ final class CertificateFolder: Sendable {
       throw Failure(description: "\(arguments.joined(separator: " ")): status \(outcome.status): \(outcome.text)")
     }
     return outcome.text
+  }
+}
+
+extension ServerCredentials {
+  /// The chain as DER.
+  var certificates: [[UInt8]] {
+    var certificates: [[UInt8]] = []
+    var datum = gnutls_datum_t()
+    while gnutls_certificate_get_crt_raw(handle, 0, UInt32(certificates.count), &datum) == 0 {
+      certificates.append(Array(UnsafeBufferPointer(start: datum.data, count: Int(datum.size))))
+    }
+    return certificates
   }
 }
