@@ -141,11 +141,13 @@ lint: ready ## Checks formatting, wording, what tests link, and that a warning i
 COMMIT = $(or $(DIORAMA_COMMIT),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null),unknown)
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-install: ready ## Installs the command diorama, its manual page and completions; PREFIX=/usr/local
+install: ready ## Installs the command diorama, its helper, manual page and completions; PREFIX=/usr/local
 	@echo "make: building diorama for release"
 	@DIORAMA_COMMIT=$(COMMIT) $(SWIFT) build -c release --traits Controlled --product diorama --static-swift-stdlib -Xlinker -s
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
 	@install -m 755 .build/release/diorama "$(DESTDIR)$(PREFIX)/bin/diorama"
+	@case $$(uname) in Linux) install -d "$(DESTDIR)$(PREFIX)/libexec" && \
+		Config/isolation-helper "$(DESTDIR)$(PREFIX)/libexec/diorama-isolate" ;; esac
 	@install -d $(addprefix "$(SHARE)"/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	@.build/release/diorama help --man >"$(SHARE)/man/man1/diorama.1"
 	@.build/release/diorama completion bash >"$(SHARE)/bash-completion/completions/diorama"

@@ -109,7 +109,11 @@ let package = Package(
     .target(
       name: "ChildProcesses",
       dependencies: [.target(name: "CPosixSpawn", condition: .when(platforms: [.linux]))]),
-    .target(name: "Isolation", dependencies: ["Basics", "ChildProcesses", "EventLoops", "HTTPMessages"]),
+    .target(
+      name: "Isolation",
+      dependencies: [
+        "Basics", "ChildProcesses", "EventLoops", .target(name: "CPosixSpawn", condition: .when(platforms: [.linux])),
+      ]),
     .target(name: "ControlAPI", dependencies: ["Basics", "EnvironmentConfiguration", "LaunchContract"]),
     .target(
       name: "DaemonClient",
@@ -160,7 +164,7 @@ let package = Package(
       name: "DioramaCommand",
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
-        "ChildProcesses", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
+        "ChildProcesses", "Isolation", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
         "CassetteConversion", "CassetteChecks", "Transforms", "FeatureTestSources", "Gherkin", "CucumberExpressions",
         "ScenarioReports",
         "CBuild",

@@ -5,6 +5,9 @@
 // pipe(2) with flags for both ends (O_CLOEXEC), set atomically, so a child of another thread does not inherit them.
 extern int diorama_pipe2(int ends[2], int flags) __asm__("pipe2");
 
+// accept(2) with flags for the new descriptor (SOCK_CLOEXEC, SOCK_NONBLOCK).
+extern int diorama_accept4(int listener, void *address, void *length, int flags) __asm__("accept4");
+
 extern int diorama_pidfd(int process, unsigned int flags) __asm__("pidfd_open") __attribute__((weak));
 
 // pidfd_open(2): a descriptor that becomes readable when the process ends; -1 if the C library (before 2.36) lacks it.

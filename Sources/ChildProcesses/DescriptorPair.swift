@@ -40,6 +40,21 @@ package enum DescriptorPair {
     return (ends[0], ends[1])
   }
 
+  #if os(Linux)
+    /// Creates a socket pair that keeps the boundaries of packets (`SOCK_SEQPACKET`).
+    ///
+    /// Both ends block. The child gets the first one by ``Spawn/FileAction/pass(_:as:)``.
+    ///
+    /// - Returns: the ends, both close-on-exec.
+    /// - Throws: ``NotStarted`` if no descriptors are left.
+    package static func packetSockets() throws(NotStarted) -> (theirs: Int32, ours: Int32) {
+      var ends: [Int32] = [0, 0]
+      let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue)
+      guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw failure("a socket") }
+      return (ends[0], ends[1])
+    }
+  #endif
+
   /// Writes all bytes, blocking while the other side does not read.
   ///
   /// - Returns: false if the other side has closed.

@@ -47,7 +47,7 @@ struct Main {
     subcommands: [
       RunCommand.command, MockCommand.command, EnvironmentCommand.command, PortCommand.command, CassetteCommand.command,
       RulesCommand.command, ContractCommand.command, FeaturesCommand.command, ServeCommand.command,
-      StringsCommand.command,
+      StringsCommand.command, DoctorCommand.command,
       CompletionCommand.command,
       VersionCommand.command, HelpCommand.command,
     ])

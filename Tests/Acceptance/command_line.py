@@ -22,7 +22,7 @@ DIORAMA = support.binary("diorama")
 COMMANDS = [
     "run", "env", "env create", "env list", "env show", "env update", "env report", "env delete", "port", "port list",
     "port release", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune", "cassette import",
-    "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "serve", "strings", "completion", "version", "help",
+    "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "serve", "strings", "doctor", "completion", "version", "help",
 ]
 
 
@@ -63,7 +63,7 @@ def full_output(checks, folder):
         ["cassette", "diff", "--json", "c", "c"], ["cassette", "prune", "c", "--report", "r.json", "--dry-run"],
         ["cassette", "import", "c.har", "--to", "imported"], ["cassette", "export", "c", "--to", "exported.har", "--as", "har"],
         ["contract", "show", "contract.json"], ["contract", "show", "--json", "contract.json"],
-        ["contract", "check", "contract.json"], ["serve", "--status"], ["serve", "--status", "--json"], ["port"],
+        ["contract", "check", "contract.json"], ["serve", "--status"], ["serve", "--status", "--json"], ["doctor"], ["doctor", "--json"], ["port"],
         ["port", "--json"], ["port", "list"], ["env", "create", "--mode", "mock"], ["env", "create", "--mode", "mock", "--shell"],
         ["env", "list"], ["env", "show", name], ["env", "update", name, "--toggle", "a=1", "--json"],
         ["env", "report", name], ["env", "delete", name, "--json"],

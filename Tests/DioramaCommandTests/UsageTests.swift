@@ -83,7 +83,7 @@ struct UsageTests {
     #expect(WrongInput.all.count == entries.count)
     #expect(entries.count >= 60)
     let commands = [
-      "help", "completion", "version", "run", "cassette", "cassette show", "cassette check", "cassette diff",
+      "help", "completion", "version", "doctor", "run", "cassette", "cassette show", "cassette check", "cassette diff",
       "cassette prune", "cassette import", "cassette export", "rules", "rules suggest", "contract", "contract show",
       "contract check", "strings", "serve", "port", "port list", "port release", "env", "env create", "env list",
       "env show", "env update",
@@ -140,7 +140,7 @@ struct UsageTests {
     arguments: [
       "", "run", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune", "cassette import",
       "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "strings", "version",
-      "completion", "help",
+      "completion", "help", "doctor",
       "serve", "features", "features check", "features list", "features format", "features steps", "features report",
     ])
   func help(command: String) async throws {

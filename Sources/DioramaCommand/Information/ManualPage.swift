@@ -52,6 +52,7 @@ enum ManualPage {
   private static let exitStatuses: [(String, String)] = [
     ("0", "Success."),
     ("1", "cassette diff, check --live and check --openapi: something changed, or contradicts the document."),
+    ("1", "doctor: programs cannot be isolated by namespaces."),
     ("3", "run, env report and env delete: the environment failed, though the command succeeded."),
     ("64", "The command line or the configuration is wrong."),
     ("65", "A cassette, project file, contract or state folder is broken; a recording has expired."),
@@ -70,6 +71,7 @@ enum ManualPage {
     ("DIORAMA_HOME", "The daemon's state folder."),
     ("DIORAMA_ENVIRONMENT", "The id of the environment that the env commands use."),
     ("DIORAMA_CONTRACT", "The launch contract that the contract commands read."),
+    ("DIORAMA_ISOLATE_HELPER", "The path of diorama-isolate, if it is not where make install puts it."),
     ("NO_COLOR, CLICOLOR_FORCE", "No colors; colors even where the output is no terminal."),
   ]
 

@@ -163,7 +163,7 @@ struct Supervisor {
   /// Whether SIGPIPE was ignored, as the command should inherit it.
   private let pipeWasIgnored: Bool
 
-  /// Blocks the signals that ``run(_:timeout:watching:)`` handles. Call it before any thread is created, so that all
+  /// Blocks the signals that ``run(_:timeout:watching:preparing:)`` handles. Call it before any thread is created, so that all
   /// threads inherit the mask.
   init() {
     sigemptyset(&watched)
@@ -189,9 +189,13 @@ struct Supervisor {
   ///   - spawn: the command.
   ///   - timeout: the time limit in seconds. The command gets SIGTERM, and 5 s later SIGKILL.
   ///   - watching: the guard to inform of the process group.
+  ///   - preparing: runs once the process is started, before signals are forwarded to it. If it throws, the process is
+  ///     killed.
   /// - Returns: how the command ended.
-  /// - Throws: ``NotStarted`` if the program doesn't exist or can't be run.
-  mutating func run(_ spawn: Spawn, timeout: Double?, watching: Guard) throws(NotStarted) -> Outcome {
+  /// - Throws: ``NotStarted`` if the program doesn't exist or can't be run, or `preparing` throws.
+  mutating func run(
+    _ spawn: Spawn, timeout: Double?, watching: Guard, preparing: () throws(NotStarted) -> Void = {}
+  ) throws(NotStarted) -> Outcome {
     var spawn = spawn
     spawn.ownGroup = true
     spawn.blockedSignals = original
@@ -205,6 +209,13 @@ struct Supervisor {
     }
     terminal.handOver(to: pid)
     watching.watch(group: pid)
+    do { try preparing() } catch {
+      kill(-pid, SIGKILL)
+      var status: Int32 = 0
+      while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+      terminal.takeBack(from: pid)
+      throw error
+    }
     if let timeout { Self.alarm(in: timeout) }
     var isTimedOut = false
     while true {

@@ -1,0 +1,207 @@
+import Basics
+import DaemonClient
+import Foundation
+import Isolation
+import PortLeases
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// `diorama doctor`: checks what works on this machine.
+enum DoctorCommand {
+  static let command = Command(
+    "doctor", "check what works on this machine", usage: ["doctor [--state DIR] [--json]"],
+    about: """
+      Checks whether unmodified programs can be isolated on this machine, whether a
+      daemon is running, and whether the state folder and ports can be used. Each step
+      of the isolation by namespaces is tried. For those that fail, prints what would
+      allow them. Changes nothing.
+      """,
+    options: [.init("--json", nil, "print JSON"), DaemonAccess.option],
+    notes: """
+      Exit status: 0 programs can be isolated by namespaces; 1 only by proxy
+      variables, which some programs ignore.
+      """, run: run)
+
+  private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
+    let report = DoctorReport(options)
+    if options.has("--json") {
+      try Output.write(json: report)
+    } else {
+      try Output.write(lines: report.lines)
+    }
+    return report.isolation.namespaces ? 0 : 1
+  }
+}
+
+/// What `diorama doctor` prints. Its members are the JSON of `--json`.
+struct DoctorReport: Encodable {
+  struct System: Encodable {
+    var version = Build.version
+    var kernel: String
+    var machine: String
+    var user: String
+    var uid: UInt32
+  }
+
+  struct Isolation: Encodable {
+    struct Step: Encodable {
+      var name: String
+      /// `ok`, `failed` or `notTried`.
+      var result: String
+      /// The system call that failed.
+      var call: String?
+      /// Its error.
+      var message: String?
+      /// What would allow it.
+      var advice: String?
+      /// The step that has to work first.
+      var needs: String?
+    }
+
+    var namespaces = false
+    /// Works everywhere, for programs that obey the variables.
+    var proxy = true
+    /// Not offered yet.
+    var seccomp = false
+    /// The path of diorama-isolate.
+    var helper: String?
+    /// Why no step could be tried.
+    var problem: String?
+    var steps: [Step] = []
+    /// Shell commands that would allow the failed steps.
+    var remedies: [String] = []
+  }
+
+  struct Check: Encodable {
+    var isOK: Bool
+    /// What was found, or the problem and what to do next.
+    var message: String
+    /// The folder that was checked.
+    var path: String?
+  }
+
+  var system: System
+  var isolation: Isolation
+  var daemon: Check
+  var stateFolder: Check
+  var ports: Check
+
+  init(_ options: Options) {
+    let variables = ProcessInfo.processInfo.environment
+    let home = options.value("--state").map(DaemonHome.init) ?? .standard(variables: variables)
+    system = .current
+    isolation = .current(variables)
+    daemon = .daemon(of: home, DaemonAccess(options))
+    stateFolder = .writing(to: home.folder)
+    ports = .ports
+  }
+
+  var lines: [String] {
+    var rows = isolation.steps.map { step in
+      switch step.result {
+      case "failed":
+        let cause = [step.call, step.message].compactMap(\.self).joined(separator: ": ")
+        return [step.name, "failed: \(cause); \(step.advice ?? "")"]
+      case "notTried": return [step.name, "not tried, because it needs: \(step.needs ?? "")"]
+      default: return [step.name, "ok"]
+      }
+    }
+    if let problem = isolation.problem { rows.append(["namespaces", "failed: \(problem)"]) }
+    for (name, check) in [("daemon", daemon), ("state folder", stateFolder), ("ports", ports)] {
+      rows.append([name, "\(check.isOK ? "ok" : "failed"): \(check.message)"])
+    }
+    var lines = [
+      "\(system.kernel) \(system.machine), user \(system.user) (\(system.uid)), diorama \(system.version)", "",
+    ]
+    lines += Table(header: ["check", "result"], rows: rows, rightAligned: []).lines + [""]
+    if isolation.namespaces {
+      lines.append("isolation: works by namespaces")
+    } else {
+      lines.append("isolation: works only by proxy variables, which some programs ignore")
+      if !isolation.remedies.isEmpty {
+        lines += ["", "to make namespaces work:"] + isolation.remedies.map { "  \($0)" }
+      }
+    }
+    return lines
+  }
+}
+
+extension DoctorReport.System {
+  static var current: Self {
+    var name = utsname()
+    uname(&name)
+    func text<Field>(_ field: Field) -> String {
+      withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+    return Self(
+      kernel: "\(text(name.sysname)) \(text(name.release))", machine: text(name.machine), user: NSUserName(),
+      uid: geteuid())
+  }
+}
+
+extension DoctorReport.Isolation {
+  static func current(_ variables: [String: String]) -> Self {
+    var isolation = Self()
+    do {
+      let helper = try IsolationHelper(variables: variables)
+      isolation.helper = helper.path
+      let probe = try IsolationProbe(helper)
+      isolation.namespaces = probe.works
+      isolation.remedies = probe.remedies(for: helper.path)
+      isolation.steps = probe.steps.map { step in
+        switch step.result {
+        case .works: Step(name: step.name, result: "ok")
+        case .failed(let call, let message, let advice):
+          Step(name: step.name, result: "failed", call: call, message: message, advice: advice)
+        case .notTried(let needs): Step(name: step.name, result: "notTried", needs: needs)
+        }
+      }
+    } catch {
+      isolation.problem = error.message
+    }
+    return isolation
+  }
+}
+
+extension DoctorReport.Check {
+  /// Whether a running daemon responds. None needs to run.
+  static func daemon(of home: DaemonHome, _ access: DaemonAccess) -> Self {
+    do {
+      guard try home.readControlFile() != nil else {
+        return Self(isOK: true, message: "none is running; commands that need one start it", path: home.folder)
+      }
+      let health = try access.ask { daemon throws(DaemonClientError) in try await daemon.health() }
+      return Self(isOK: true, message: "process \(health.pid), diorama \(health.version)", path: home.folder)
+    } catch {
+      return Self(isOK: false, message: error.message, path: home.folder)
+    }
+  }
+
+  /// Whether a folder can be written to, or created.
+  static func writing(to folder: String) -> Self {
+    // A daemon creates the missing folders.
+    var existing = URL(fileURLWithPath: folder)
+    while access(existing.path, F_OK) != 0, errno == ENOENT, existing.path != "/" { existing.deleteLastPathComponent() }
+    guard access(existing.path, W_OK | X_OK) == 0 else {
+      let reason = String(cString: strerror(errno))
+      return Self(
+        isOK: false, message: "\(existing.path): \(reason); set DIORAMA_HOME to a folder of your own", path: folder)
+    }
+    return Self(isOK: true, message: folder, path: folder)
+  }
+
+  /// Whether a port can be reserved.
+  static var ports: Self {
+    do {
+      _ = try PortReservation()
+      let pool = PortReservation.pool
+      return Self(isOK: true, message: "free ones from \(pool.lowerBound) to \(pool.upperBound)")
+    } catch {
+      return Self(isOK: false, message: error.message)
+    }
+  }
+}

@@ -1,0 +1,171 @@
+package import Basics
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// A packet to `diorama-isolate`. `Sources/IsolationHelper/PROTOCOL.md` describes the protocol.
+package enum HelperRequest: Sendable, Equatable {
+  /// The version of the protocol.
+  private static let version = "1"
+  /// The size that execve(2) accepts for one argument or variable with the null byte at its end (MAX_ARG_STRLEN).
+  static let limit = 128 << 10
+
+  /// The next argument of the command.
+  case argument([UInt8])
+  /// A variable of the command, as `NAME=VALUE`.
+  case variable([UInt8])
+  /// The command's working directory, an absolute path.
+  case folder(String)
+  /// Mounts a file over a file, or a folder over a folder; both are absolute paths.
+  case bind(source: String, target: String)
+  /// Creates a user namespace even for root.
+  case newUsers
+  /// Creates the namespaces.
+  case setup
+  /// Starts the command.
+  case start
+  /// Creates a socket inside.
+  case socket(IsolatedSocketKind)
+
+  /// The packet's bytes.
+  ///
+  /// - Returns: the fields, separated by null bytes.
+  /// - Throws: ``CodedError`` for a value with a null byte, a variable without `=`, a relative path, or a value that is too
+  ///   long for an argument.
+  package func encoded() throws(CodedError) -> [UInt8] {
+    let fields: [[UInt8]] =
+      switch self {
+      case .argument(let value): [Array("arg".utf8), value]
+      case .variable(let value): [Array("env".utf8), value]
+      case .folder(let path): ["cwd", path].map { Array($0.utf8) }
+      case .bind(let source, let target): ["bind", source, target].map { Array($0.utf8) }
+      case .newUsers: ["users", "new"].map { Array($0.utf8) }
+      case .setup: ["setup", Self.version].map { Array($0.utf8) }
+      case .start: [Array("start".utf8)]
+      case .socket(let kind): ["socket", kind.rawValue].map { Array($0.utf8) }
+      }
+    for value in fields.dropFirst() {
+      if value.contains(0) { throw error("contains a null byte; remove it") }
+      guard value.count < Self.limit else {
+        throw error(
+          "has \(value.count) bytes, and Linux accepts at most \(Self.limit - 1) in one; pass the value in a file")
+      }
+      switch self {
+      case .variable where !value.contains(UInt8(ascii: "=")): throw error("has no '='; remove it")
+      case .folder, .bind:
+        guard value.first == UInt8(ascii: "/") else { throw error("is not an absolute path; add its folder") }
+      default: break
+      }
+    }
+    return Array(fields.joined(separator: [0]))
+  }
+
+  private func error(_ problem: String) -> CodedError {
+    CodedError(.usage, "cannot isolate the command: \(subject) \(problem)")
+  }
+
+  /// What the packet carries, without the value of a variable, which may be secret.
+  private var subject: String {
+    func start(_ bytes: [UInt8]) -> String {
+      String(decoding: bytes.prefix(60), as: UTF8.self) + (bytes.count > 60 ? "…" : "")
+    }
+    return switch self {
+    case .argument(let value): "the argument '\(start(value))'"
+    case .variable(let value): "the variable '\(start(Array(value.prefix { $0 != UInt8(ascii: "=") })))'"
+    case .folder(let path): "the working directory '\(start(Array(path.utf8)))'"
+    case .bind(let source, let target): "mounting '\(start(Array(source.utf8)))' over '\(start(Array(target.utf8)))'"
+    case .newUsers, .setup, .start, .socket: "the request"
+    }
+  }
+}
+
+/// A kind of socket in the network of an isolated command.
+package enum IsolatedSocketKind: String, Sendable, CaseIterable {
+  case tcp4, tcp6, udp4, udp6
+}
+
+/// A packet from `diorama-isolate`.
+package enum HelperReply: Sendable, Equatable {
+  /// The answer to ``HelperRequest/setup``, with three descriptors.
+  case ready
+  /// The answer to ``HelperRequest/socket(_:)``, with a descriptor.
+  case socket
+  /// The command has ended.
+  case exited(Int32)
+  /// A signal killed the command.
+  case signaled(Int32)
+  /// A step failed.
+  case failed(HelperFailure)
+
+  /// Parses a packet.
+  ///
+  /// - Parameter packet: its bytes.
+  /// - Throws: ``CodedError`` for a packet that the protocol does not define.
+  package init(_ packet: [UInt8]) throws(CodedError) {
+    let fields = packet.split(separator: 0, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    switch (fields[0], fields.count) {
+    case ("ready", 1): self = .ready
+    case ("socket", 1): self = .socket
+    case ("exited", 2):
+      guard let status = Int32(fields[1]) else { throw Self.unknown(packet) }
+      self = .exited(status)
+    case ("signaled", 2):
+      guard let signal = Int32(fields[1]) else { throw Self.unknown(packet) }
+      self = .signaled(signal)
+    // A packet has at most 4 KiB, so a long path in CALL can cost the last fields.
+    case ("failed", 2...6):
+      let all = fields + [String](repeating: "", count: 6 - fields.count)
+      self = .failed(
+        HelperFailure(step: all[1], call: all[2], error: Int32(all[3]) ?? 0, message: all[4], advice: all[5]))
+    default: throw Self.unknown(packet)
+    }
+  }
+
+  private static func unknown(_ packet: [UInt8]) -> CodedError {
+    CodedError(
+      .noUpstream,
+      "unexpected packet from diorama-isolate: '\(String(decoding: packet.prefix(80), as: UTF8.self))'; install diorama "
+        + "and diorama-isolate of the same version")
+  }
+}
+
+/// A step of the isolation that failed.
+package struct HelperFailure: Error, Equatable {
+  /// The step, such as `network namespaces`.
+  package var step: String
+  /// The system call with its arguments; empty for a defect of the request.
+  package var call: String
+  /// The call's errno; 0 for a defect of the request.
+  package var error: Int32
+  /// What the error means.
+  package var message: String
+  /// What would make the step work.
+  package var advice: String
+
+  package init(step: String, call: String, error: Int32, message: String, advice: String) {
+    self.step = step
+    self.call = call
+    self.error = error
+    self.message = message
+    self.advice = advice
+  }
+
+  /// The status that a shell returns if the command itself could not be started; nil for other steps.
+  var shellStatus: Int32? {
+    switch step {
+    case "command": error == ENOENT ? 127 : 126
+    case "working directory": 126
+    default: nil
+    }
+  }
+
+  /// The failure as an error of the command that was to be isolated.
+  package var codedError: CodedError {
+    let what = shellStatus == nil ? "cannot isolate the command: \(step)" : "cannot run the command"
+    let cause = [what, call, message].filter { !$0.isEmpty }.joined(separator: ": ")
+    return CodedError(.noUpstream, advice.isEmpty ? cause : "\(cause); \(advice)")
+  }
+}
