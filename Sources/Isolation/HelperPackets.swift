@@ -33,8 +33,8 @@ package enum HelperRequest: Sendable, Equatable {
   /// The packet's bytes.
   ///
   /// - Returns: the fields, separated by null bytes.
-  /// - Throws: ``CodedError`` for a value with a null byte, a variable without `=`, a relative path, or a value that is too
-  ///   long for an argument.
+  /// - Throws: ``CodedError`` for a value with a null byte, a variable without `=`, a relative path, or a value that is
+  ///   too long for an argument.
   package func encoded() throws(CodedError) -> [UInt8] {
     let fields: [[UInt8]] =
       switch self {
@@ -105,7 +105,9 @@ package enum HelperReply: Sendable, Equatable {
   /// - Parameter packet: its bytes.
   /// - Throws: ``CodedError`` for a packet that the protocol does not define.
   package init(_ packet: [UInt8]) throws(CodedError) {
-    let fields = packet.split(separator: 0, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    let fields = packet.split(separator: 0, omittingEmptySubsequences: false).map {
+      String(decoding: $0, as: UTF8.self)
+    }
     switch (fields[0], fields.count) {
     case ("ready", 1): self = .ready
     case ("socket", 1): self = .socket
@@ -127,8 +129,8 @@ package enum HelperReply: Sendable, Equatable {
   private static func unknown(_ packet: [UInt8]) -> CodedError {
     CodedError(
       .noUpstream,
-      "unexpected packet from diorama-isolate: '\(String(decoding: packet.prefix(80), as: UTF8.self))'; install diorama "
-        + "and diorama-isolate of the same version")
+      "unexpected packet from diorama-isolate: '\(String(decoding: packet.prefix(80), as: UTF8.self))'; install "
+        + "diorama and diorama-isolate of the same version")
   }
 }
 

@@ -8,7 +8,7 @@ import Foundation
   /// A command in namespaces of its own, by way of `diorama-isolate`.
   ///
   /// ```swift
-  /// let command = try IsolatedCommand(["make", "check"], environment: variables, helper: try IsolationHelper())
+  /// let command = try IsolatedCommand(arguments, environment: variables, helper: try IsolationHelper())
   /// let pid = try command.spawn.start()           // the helper
   /// let network = try command.handshake()         // the namespaces exist
   /// try command.start()
@@ -39,7 +39,8 @@ import Foundation
       case killed
     }
 
-    /// How long the helper may take for an answer. Creating namespaces takes 25 to 60 ms, and longer on a busy system.
+    /// How long an answer of the helper may take, in milliseconds. Creating namespaces takes 25 to 60 ms, and longer on
+    /// a busy system.
     private static let patience: Int32 = 60_000
 
     private struct State {
@@ -109,8 +110,8 @@ import Foundation
     /// Has the started helper create the namespaces.
     ///
     /// - Returns: the descriptors of the command's network.
-    /// - Throws: ``CodedError`` with the step that failed and what would allow it, or for an invalid argument, variable or
-    ///   path.
+    /// - Throws: ``CodedError`` with the step that failed and what would allow it, or for an invalid argument, variable
+    ///   or path.
     package func handshake() throws(CodedError) -> IsolatedNetwork {
       let requests =
         binds.map { HelperRequest.bind(source: $0.source, target: $0.target) }
@@ -152,8 +153,8 @@ import Foundation
     /// Waits for the end of the command. While it waits, ``socket(_:)`` does, too: call it after waitpid(2).
     ///
     /// - Returns: how the command ended.
-    /// - Throws: ``NotStarted`` if the command could not be started: with status 127 if the program does not exist, 126 if it
-    ///   cannot be run, and 69 if another step failed.
+    /// - Throws: ``NotStarted`` if the command could not be started: with status 127 if the program does not exist, 126
+    ///   if it cannot be run, and 69 if another step failed.
     package func end() throws(NotStarted) -> End {
       let last = state.withLock { state -> Result<End, HelperFailure> in
         while state.last == nil { _ = Self.receive(&state, within: -1) }
@@ -227,7 +228,9 @@ import Foundation
 
     /// Receives a packet, and notes the last one.
     ///
-    /// - Parameter milliseconds: the maximum time to wait; negative for no limit.
+    /// - Parameters:
+    ///   - state: the state.
+    ///   - milliseconds: the maximum time to wait; negative for no limit.
     /// - Returns: nil for the last packet, at the end of the connection, and after the time.
     private static func receive(
       _ state: inout State, within milliseconds: Int32
@@ -259,7 +262,8 @@ import Foundation
     }
   }
 
-  /// The descriptors by which Diorama answers for the network of an isolated command. PROTOCOL.md describes their options.
+  /// The descriptors by which Diorama answers for the network of an isolated command. PROTOCOL.md describes their
+  /// options.
   ///
   /// The caller closes them. The network ends when they, all accepted connections, and those of
   /// ``IsolatedCommand/socket(_:)`` are closed.

@@ -1,8 +1,8 @@
 package import Basics
 import Foundation
 
-/// The executable `diorama-isolate`, which creates the namespaces: a process of its own, since a process with threads cannot
-/// enter a user namespace.
+/// The executable `diorama-isolate`, which creates the namespaces: a process of its own, since a process with threads
+/// cannot enter a user namespace.
 package struct IsolationHelper: Sendable, Equatable {
   /// The name of the file.
   package static let name = "diorama-isolate"
@@ -12,8 +12,8 @@ package struct IsolationHelper: Sendable, Equatable {
   /// The absolute path.
   package let path: String
 
-  /// Finds the executable: the one that the variable names, one in the folder of this program, or one in `libexec` beside
-  /// that folder, where `make install` puts it.
+  /// Finds the executable: the one that the variable names, one in the folder of this program, or one in `libexec`
+  /// beside that folder, where `make install` puts it.
   ///
   /// - Parameters:
   ///   - variables: the environment variables.

@@ -53,7 +53,8 @@ package struct IsolationProbe: Sendable, Equatable {
     func error() -> CodedError {
       CodedError(
         .noUpstream,
-        "unexpected output of \(path) --probe: '\(output.prefix(200))'; install diorama and diorama-isolate of the same version"
+        "unexpected output of \(path) --probe: '\(output.prefix(200))'; install diorama and diorama-isolate "
+          + "of the same version"
       )
     }
     steps = try output.split(separator: "\n").map { line throws(CodedError) in
@@ -103,7 +104,8 @@ package struct IsolationProbe: Sendable, Equatable {
       lines = ["sudo sysctl -w \(setting.1)"]
     }
     if let modules = advice.firstMatch(of: /kernel modules? ([a-z_]+)(?: and ([a-z_]+))?/) {
-      lines.append((["sudo modprobe -a", String(modules.1)] + (modules.2.map { [String($0)] } ?? [])).joined(separator: " "))
+      lines.append(
+        (["sudo modprobe -a", String(modules.1)] + (modules.2.map { [String($0)] } ?? [])).joined(separator: " "))
     }
     if let options = advice.firstMatch(of: /in a container, add the options? (--[^(,;]*[^(,; ])/) {
       lines.append("docker run \(options.1) …")

@@ -5,11 +5,11 @@ import EventLoops
   import CPosixSpawn
   import Glibc
 
-  /// Connects ports of an isolated command with those of the host: `--publish` from outside to inside, `--host-port` from
-  /// inside to outside.
+  /// Connects ports of an isolated command with those of the host: `--publish` from outside to inside, `--host-port`
+  /// from inside to outside.
   ///
-  /// Bytes pass unchanged. If one side stops sending, the other one is notified and can continue; if one is reset, so is the
-  /// other. A slow reader slows down its sender. A connection to a port on which no program listens is reset.
+  /// Bytes pass unchanged. If one side stops sending, the other one is notified and can continue; if one is reset, so
+  /// is the other. A slow reader slows down its sender. A connection to a port on which no program listens is reset.
   ///
   /// ```swift
   /// let forwarder = try PortForwarder(publishing: [PublishedPort(port: 8080)], admitting: [5432])
@@ -33,7 +33,8 @@ import EventLoops
     package init(publishing published: [PublishedPort], admitting admitted: [UInt16]) throws(CodedError) {
       for port in Set(admitted) {
         if published.contains(where: { $0.port == port }) {
-          throw CodedError(.usage, "port \(port) cannot be published and be a port of the host; leave out one of the two")
+          throw CodedError(
+            .usage, "port \(port) cannot be published and be a port of the host; leave out one of the two")
         }
         if admitted.count(where: { $0 == port }) > 1 {
           throw CodedError(.usage, "port \(port) of the host is given twice; give it once")
@@ -211,8 +212,8 @@ import EventLoops
 
     // MARK: EventSource
 
-    // A descriptor that is closed here could be reused while its events are still being reported, so the work is done in
-    // the turn.
+    // A descriptor that is closed here could be reused while its events are still being reported, so the work is done
+    // in the turn.
     func isReady(_ descriptor: Int32, for readiness: Readiness) { ready.insert(descriptor) }
 
     func turn(now: UInt64) -> UInt64? {
@@ -240,7 +241,8 @@ import EventLoops
     func loopEnds() {
       for link in links.values {
         // Each link is found by both of its descriptors.
-        for side in [link.client, link.server].compactMap(\.self) where links.removeValue(forKey: side.descriptor) != nil {
+        for side in [link.client, link.server].compactMap(\.self)
+        where links.removeValue(forKey: side.descriptor) != nil {
           reset(side.descriptor)
         }
       }

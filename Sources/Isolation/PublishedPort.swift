@@ -41,7 +41,8 @@ package struct PublishedPort: Sendable, Equatable, CustomStringConvertible {
     let port = try Self.port(String(text[text.index(after: colon)...]))
     guard UInt64(host) == nil else {
       throw CodedError(
-        .usage, "'\(text)' names two ports, but a port has the same number inside and outside; give one, such as \(port)")
+        .usage,
+        "'\(text)' names two ports, but a port has the same number inside and outside; give one, such as \(port)")
     }
     guard InternetAddress(host, port: port).map({ $0.isV6 == isBracketed }) ?? false else {
       throw CodedError(
@@ -57,7 +58,8 @@ package struct PublishedPort: Sendable, Equatable, CustomStringConvertible {
   /// - Throws: ``CodedError`` of kind `usage`, without the option's name.
   package static func port(_ text: String) throws(CodedError) -> UInt16 {
     guard !text.isEmpty else { throw CodedError(.usage, "the port is missing; give one, such as 8080") }
-    guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let port = UInt16(text), port > 0
+    guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let port = UInt16(text),
+      port > 0
     else { throw CodedError(.usage, "'\(text)' is not a port from 1 to 65535") }
     return port
   }
@@ -71,10 +73,11 @@ struct InternetAddress: Sendable {
   private var v4 = sockaddr_in()
   private var v6 = sockaddr_in6()
 
+  /// Fails if the host is not an IP address.
+  ///
   /// - Parameters:
   ///   - host: an IPv4 or IPv6 address in numbers.
   ///   - port: the port.
-  /// - Returns: nil if the host is not such an address.
   init?(_ host: String, port: UInt16) {
     v4.sin_family = sa_family_t(AF_INET)
     v4.sin_port = port.bigEndian
@@ -90,7 +93,9 @@ struct InternetAddress: Sendable {
   }
 
   /// 127.0.0.1 and ::1, in the order in which a client tries them.
-  static func loopback(_ port: UInt16) -> [InternetAddress] { ["127.0.0.1", "::1"].compactMap { Self($0, port: port) } }
+  static func loopback(_ port: UInt16) -> [InternetAddress] {
+    ["127.0.0.1", "::1"].compactMap { Self($0, port: port) }
+  }
 
   var family: Int32 { isV6 ? AF_INET6 : AF_INET }
 
