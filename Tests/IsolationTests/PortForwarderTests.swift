@@ -130,7 +130,7 @@ struct PortForwarderTests {
       served.forwarder.stop()
       #expect(throws: RawClient.Failure.self) { try client.receive() }
       // The port is free again.
-      let again = try soon { try? PortForwarder(publishing: [PublishedPort(port: served.number)], admitting: []) }
+      let again = soon { try? PortForwarder(publishing: [PublishedPort(port: served.number)], admitting: []) }
       #expect(again != nil)
     }
   }

@@ -1,4 +1,5 @@
 import Basics
+import ControlAPI
 import DaemonClient
 import Foundation
 import Isolation
@@ -77,7 +78,7 @@ struct DoctorReport: Encodable {
   }
 
   struct Check: Encodable {
-    var isOK: Bool
+    var ok: Bool
     /// What was found, or the problem and what to do next.
     var message: String
     /// The folder that was checked.
@@ -112,7 +113,7 @@ struct DoctorReport: Encodable {
     }
     if let problem = isolation.problem { rows.append(["namespaces", "failed: \(problem)"]) }
     for (name, check) in [("daemon", daemon), ("state folder", stateFolder), ("ports", ports)] {
-      rows.append([name, "\(check.isOK ? "ok" : "failed"): \(check.message)"])
+      rows.append([name, "\(check.ok ? "ok" : "failed"): \(check.message)"])
     }
     var lines = [
       "\(system.kernel) \(system.machine), user \(system.user) (\(system.uid)), diorama \(system.version)", "",
@@ -172,12 +173,12 @@ extension DoctorReport.Check {
   static func daemon(of home: DaemonHome, _ access: DaemonAccess) -> Self {
     do {
       guard try home.readControlFile() != nil else {
-        return Self(isOK: true, message: "none is running; commands that need one start it", path: home.folder)
+        return Self(ok: true, message: "none is running; commands that need one start it", path: home.folder)
       }
       let health = try access.ask { daemon throws(DaemonClientError) in try await daemon.health() }
-      return Self(isOK: true, message: "process \(health.pid), diorama \(health.version)", path: home.folder)
+      return Self(ok: true, message: "process \(health.pid), diorama \(health.version)", path: home.folder)
     } catch {
-      return Self(isOK: false, message: error.message, path: home.folder)
+      return Self(ok: false, message: error.message, path: home.folder)
     }
   }
 
@@ -189,9 +190,9 @@ extension DoctorReport.Check {
     guard access(existing.path, W_OK | X_OK) == 0 else {
       let reason = String(cString: strerror(errno))
       return Self(
-        isOK: false, message: "\(existing.path): \(reason); set DIORAMA_HOME to a folder of your own", path: folder)
+        ok: false, message: "\(existing.path): \(reason); set DIORAMA_HOME to a folder of your own", path: folder)
     }
-    return Self(isOK: true, message: folder, path: folder)
+    return Self(ok: true, message: folder, path: folder)
   }
 
   /// Whether a port can be reserved.
@@ -199,9 +200,9 @@ extension DoctorReport.Check {
     do {
       _ = try PortReservation()
       let pool = PortReservation.pool
-      return Self(isOK: true, message: "free ones from \(pool.lowerBound) to \(pool.upperBound)")
+      return Self(ok: true, message: "free ones from \(pool.lowerBound) to \(pool.upperBound)")
     } catch {
-      return Self(isOK: false, message: error.message)
+      return Self(ok: false, message: error.message)
     }
   }
 }

@@ -1,0 +1,83 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("diorama doctor", .timeLimit(.minutes(5)))
+struct DoctorTests {
+  @Test("exits with 0 where namespaces work, and shows each check")
+  func works() async throws {
+    let doctor = try Doctor(probe: ["user namespace: ok", "PID namespace: ok"])
+    let outcome = try await doctor.run()
+    #expect(outcome.status == 0 && outcome.words.isEmpty, "\(outcome.words)")
+    for words in [
+      "user namespace  ok\n", "PID namespace   ok\n", "daemon          ok: none is running", "ports           ok: ",
+      "state folder    ok: \(doctor.folder.file("daemon"))\n", "isolation: works by namespaces\n",
+    ] { #expect(outcome.text.contains(words), "\(outcome.text)") }
+    let document = try object(try await doctor.run("--json").text)
+    let isolation = try #require(document["isolation"] as? [String: Any])
+    #expect(isolation["namespaces"] as? Bool == true && isolation["proxy"] as? Bool == true)
+    #expect(isolation["seccomp"] as? Bool == false && isolation["helper"] as? String == doctor.folder.file("helper"))
+    #expect((document["daemon"] as? [String: Any])?["ok"] as? Bool == true)
+  }
+
+  @Test("exits with 1 where they do not, and prints what would allow them")
+  func fails() async throws {
+    let doctor = try Doctor(probe: [
+      "user namespace: failed: clone(CLONE_NEWUSER): No space left on device; set sysctl user.max_user_namespaces=10000",
+      "PID namespace: not tried, because it needs: user namespace",
+    ])
+    let outcome = try await doctor.run()
+    #expect(outcome.status == 1 && outcome.words.isEmpty, "\(outcome.words)")
+    for words in [
+      "user namespace  failed: clone(CLONE_NEWUSER): No space left on device; set sysctl",
+      "PID namespace   not tried, because it needs: user namespace\n", "isolation: works only by proxy variables",
+      "\n  sudo sysctl -w user.max_user_namespaces=10000\n",
+    ] { #expect(outcome.text.contains(words), "\(outcome.text)") }
+    let printed = try await doctor.run("--json")
+    #expect(printed.status == 1)
+    let isolation = try #require(try object(printed.text)["isolation"] as? [String: Any])
+    #expect(isolation["namespaces"] as? Bool == false)
+    #expect(isolation["remedies"] as? [String] == ["sudo sysctl -w user.max_user_namespaces=10000"])
+    let steps = try #require(isolation["steps"] as? [[String: String]])
+    #expect(
+      steps == [
+        [
+          "name": "user namespace", "result": "failed", "call": "clone(CLONE_NEWUSER)",
+          "message": "No space left on device", "advice": "set sysctl user.max_user_namespaces=10000",
+        ], ["name": "PID namespace", "result": "notTried", "needs": "user namespace"],
+      ])
+  }
+
+  @Test("reports a helper that is missing, and state that cannot be used")
+  func broken() async throws {
+    let doctor = try Doctor(probe: [])
+    try FileManager.default.createDirectory(atPath: doctor.folder.file("daemon"), withIntermediateDirectories: false)
+    try doctor.folder.write("{", to: "daemon/control.json")
+    let helper = doctor.folder.file("none")
+    let outcome = try await Diorama.run(
+      ["doctor", "--state", doctor.folder.file("daemon")], variables: ["DIORAMA_ISOLATE_HELPER": helper])
+    #expect(outcome.status == 1 && outcome.words.isEmpty, "\(outcome.words)")
+    #expect(outcome.text.contains("failed: no executable at '\(helper)'"), "\(outcome.text)")
+    #expect(outcome.text.contains("daemon        failed: cannot parse \(doctor.folder.file("daemon"))"), "\(outcome.text)")
+    let folder = try await Diorama.run(
+      ["doctor", "--state", "/dev/null/state"], variables: ["DIORAMA_ISOLATE_HELPER": helper])
+    #expect(folder.text.contains("state folder  failed: /dev/null"), "\(folder.text)")
+  }
+}
+
+/// A folder with a helper that prints these lines.
+private struct Doctor {
+  let folder: Folder
+
+  init(probe lines: [String]) throws {
+    folder = try Folder()
+    let script = "#!/bin/sh\ntest \"$1\" = --probe && cat <<'END'\n\((lines + ["END"]).joined(separator: "\n"))\n"
+    try folder.writeScript(script, to: "helper")
+  }
+
+  func run(_ options: String...) async throws -> Child.Outcome {
+    try await Diorama.run(
+      ["doctor"] + options,
+      variables: ["DIORAMA_ISOLATE_HELPER": folder.file("helper"), "DIORAMA_HOME": folder.file("daemon")])
+  }
+}
