@@ -34,11 +34,18 @@ import Synchronization
       case ended
     }
 
+    /// Work posted by other threads.
+    private struct Jobs {
+      var waiting: [@Sendable () -> Void] = []
+      var isOver = false
+    }
+
     private let name: String
     private let poll: Int32
     private let bell: Int32
     private let isEnding = Atomic(false)
     private let state = Guarded(State.new)
+    private let jobs = Guarded(Jobs())
 
     // Accessed by the thread only, once it has started.
     private var entries: [Entry] = []
@@ -129,6 +136,20 @@ import Synchronization
       }
     }
 
+    /// Runs a closure on the loop's thread, before the next turns of its sources. Use it to add a source to a running loop.
+    ///
+    /// - Parameter job: the work, which must not wait.
+    /// - Returns: false if the loop has ended and the closure will not run.
+    @discardableResult
+    package func enqueue(_ job: @escaping @Sendable () -> Void) -> Bool {
+      let isAccepted = jobs.withLock { jobs in
+        if !jobs.isOver { jobs.waiting.append(job) }
+        return !jobs.isOver
+      }
+      if isAccepted { ring() }
+      return isAccepted
+    }
+
     /// Ends the current wait, or the next one.
     func ring() {
       eventfd_write(bell, 1)
@@ -161,6 +182,7 @@ import Synchronization
     package func watch(_ descriptor: Int32, for readiness: Readiness, at place: EventPlace) {
       let interest =
         (readiness.contains(.reading) ? EPOLLIN.rawValue : 0) | (readiness.contains(.writing) ? EPOLLOUT.rawValue : 0)
+        | (readiness.contains(.changes) ? EPOLLET.rawValue : 0)
       if var watch = watched[descriptor], entries[watch.entry].place === place {
         if watch.interest != interest { set(EPOLL_CTL_MOD, descriptor, interest) }
         watch.interest = interest
@@ -204,13 +226,24 @@ import Synchronization
       while true {
         wait(timeout)
         guard !isEnding.load(ordering: .sequentiallyConsistent) else { break }
+        for job in takeJobs() { job() }
         timeout = turns()
       }
       end()
       pthread_setspecific(Self.currentKey, nil)
     }
 
+    private func takeJobs(isLast: Bool = false) -> [@Sendable () -> Void] {
+      jobs.withLock { jobs in
+        if isLast { jobs.isOver = true }
+        guard !jobs.waiting.isEmpty else { return [] }
+        defer { jobs.waiting = [] }
+        return jobs.waiting
+      }
+    }
+
     private func end() {
+      for job in takeJobs(isLast: true) { job() }
       var index = 0
       while index < entries.count {
         entries[index].source.loopEnds()

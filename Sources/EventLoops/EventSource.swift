@@ -35,6 +35,9 @@ package struct Readiness: OptionSet, Sendable {
   package static let writing = Readiness(rawValue: 2)
   /// The descriptor has an error.
   package static let failure = Readiness(rawValue: 4)
+  /// Only for ``EventLoop/watch(_:for:at:)``: report each change once, such as new data, instead of the state (EPOLLET in
+  /// epoll(7)). The source must then use a descriptor until it would block.
+  package static let changes = Readiness(rawValue: 8)
 }
 
 /// A source's registration with a loop.

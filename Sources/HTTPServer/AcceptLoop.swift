@@ -80,8 +80,8 @@ final class AcceptLoop {
         guard registry.phase == .running else { return (nil, false) }
         let token = Token.connection(number: registry.nextConnection(), descriptor: descriptor)
         let connection = Connection(
-          descriptor: descriptor, token: token.rawValue, worker: registry.idlestWorker, peer: peer, handler: handler,
-          core: core)
+          descriptor: descriptor, token: token.rawValue, worker: registry.idlestWorker, peer: peer,
+          isUnix: address.isUnix, handler: handler, core: core)
         registry.add(connection)
         return (connection, registry.connections.count >= core.configuration.maximumConnections)
       }

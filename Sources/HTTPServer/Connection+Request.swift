@@ -234,7 +234,10 @@ extension Connection {
       let response = try outcome.get()
       if let fault = response.fault {
         if case .stream(let pipe, _) = response.body { pipe.abandon() }
+        if fault == .reset { observer?.reset() }
         Socket.break(descriptor, fault)
+        // A Unix socket cannot be reset, so its peer would wait for the idle timeout.
+        if isUnix { Socket.end(descriptor) }
         // "MHD_NO if the socket must be closed due to a serious error while handling the request"
         return .NO
       }

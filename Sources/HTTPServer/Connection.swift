@@ -32,10 +32,13 @@ final class Connection: @unchecked Sendable {
   let worker: Int
   /// Its worker's place in the event loop.
   let place: EventPlace
-  /// The client process; nil over TCP.
+  /// The client process; nil over TCP, and for connections that were made elsewhere.
   let peer: Peer?
+  /// Whether this is a Unix socket, about which the kernel knows less than about TCP.
+  let isUnix: Bool
   let handler: any RequestHandler
   let core: ServerCore
+  let observer: ConnectionObserver?
   /// The request being read or answered; used by the connection's server thread only.
   let request: UnsafeMutablePointer<RequestState>
   /// The time since which the server has been waiting for a request head, in milliseconds; 0 while it is not.
@@ -49,18 +52,21 @@ final class Connection: @unchecked Sendable {
   private nonisolated(unsafe) var stalledTraffic: UInt64?
 
   init(
-    descriptor: Int32, token: UInt64, worker: Int, peer: Peer?, handler: any RequestHandler, core: ServerCore
+    descriptor: Int32, token: UInt64, worker: Int, peer: Peer?, isUnix: Bool, handler: any RequestHandler,
+    core: ServerCore, observer: ConnectionObserver? = nil
   ) {
     self.descriptor = descriptor
     self.token = token
     self.worker = worker
     place = core.place(ofWorker: worker)
     self.peer = peer
+    self.isUnix = isUnix
+    self.observer = observer
     self.handler = handler
     self.core = core
     request = .allocate(capacity: 1)
     request.initialize(to: RequestState())
-    shared = Guarded(Shared(isWatched: peer != nil))
+    shared = Guarded(Shared(isWatched: isUnix))
     waitingSince = Atomic(Clock.milliseconds())
   }
 

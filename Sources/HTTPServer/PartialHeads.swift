@@ -61,7 +61,7 @@ struct PartialHeads {
   }
 
   private mutating func hasBytes(_ connection: Connection, after answer: Int, _ now: Int) -> Bool {
-    guard connection.peer != nil else {
+    guard connection.isUnix else {
       let elapsed = Int(diorama_milliseconds_since_data(connection.descriptor))
       return elapsed >= 0 && now - elapsed > answer + 20
     }

@@ -56,7 +56,10 @@ final class ResponseStream: Sendable {
   /// Ends the connection in the middle of the response.
   private func cut(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     // If closing the connection marks the end of the response, only a reset signals an error.
-    if endsConnection { Socket.abort(connection.descriptor) }
+    if endsConnection {
+      connection.observer?.reset()
+      Socket.abort(connection.descriptor)
+    }
     return end(buffer)
   }
 

@@ -134,7 +134,7 @@ final class ServerCore: @unchecked Sendable {
   /// Hands an accepted connection to its worker, which takes ownership of the descriptor.
   func adopt(_ connection: Connection, _ address: SocketAddress) {
     // Over TCP, a disconnect matters only while the connection is suspended.
-    if connection.peer != nil { watch(connection) }
+    if connection.isUnix { watch(connection) }
     guard !workers[connection.worker].serve(connection, address) else { return }
     Socket.close(connection.descriptor)
     closed(connection)
@@ -153,7 +153,59 @@ final class ServerCore: @unchecked Sendable {
     registry.withLock { registry in
       if registry.remove(connection) { _ = diorama_epoll_remove(epoll, connection.descriptor) }
     }
+    connection.observer?.closed()
     if isCrowded.load(ordering: .relaxed) { wakeLoop() }
+  }
+
+  /// Serves a connection that was accepted elsewhere, and takes ownership of its descriptor.
+  func serve(
+    connected descriptor: Int32, handler: any RequestHandler, on loop: EventLoop?, observer: ConnectionObserver?
+  ) throws(CodedError) -> Connection {
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+    var address = SocketAddress()
+    let hasPeer = address.withPointer { getpeername(descriptor, $0, &$1) } == 0
+    let (connection, isFirst) = registry.withLock { registry -> (Connection?, Bool) in
+      guard hasPeer, registry.phase == .running, registry.connections.count < configuration.maximumConnections else {
+        return (nil, false)
+      }
+      let worker = workers.firstIndex { $0.loop === loop } ?? registry.idlestWorker
+      let token = Token.connection(number: registry.nextConnection(), descriptor: descriptor)
+      let connection = Connection(
+        descriptor: descriptor, token: token.rawValue, worker: worker, peer: nil, isUnix: address.isUnix,
+        handler: handler, core: self, observer: observer)
+      registry.add(connection)
+      if address.isUnix { watch(connection) }
+      // Under the lock, since the workers are released after the phase has changed.
+      guard workers[worker].serve(connection, address) else {
+        _ = registry.remove(connection)
+        return (nil, false)
+      }
+      return (connection, registry.connections.count == 1)
+    }
+    guard let connection else {
+      Socket.close(descriptor)
+      throw CodedError(
+        "the client has disconnected, the server has been stopped, or it has as many connections as it may have",
+        at: "a connection to the HTTP server", next: "connect again")
+    }
+    // The accept loop looks at connections in intervals only while there are some.
+    if isFirst { wakeLoop() }
+    return connection
+  }
+
+  /// Ends a connection and its request now.
+  func end(_ connection: Connection) {
+    connection.abandon()
+    registry.withLock { registry in
+      // A descriptor is valid while its connection is registered.
+      if registry.connections[connection.descriptor] === connection { Socket.end(connection.descriptor) }
+    }
+  }
+
+  /// The loops of the workers; none once the server stops.
+  var loops: [EventLoop] {
+    registry.withLock { $0.phase == .running ? workers.map(\.loop) : [] }
   }
 
   func connection(at descriptor: Int32) -> Connection? {

@@ -51,6 +51,39 @@ struct EventLoopTests {
     }
   }
 
+  @Test("reports a change once, although the descriptor stays ready")
+  func changes() async throws {
+    let ends = try Ends()
+    try await withLoop { loop, source in
+      await source.run { loop.watch(ends.reading, for: [.reading, .changes], at: $0) }
+      ends.write()
+      ends.write()
+      // The source reads one byte for each report.
+      #expect(await source.turn { !$0.ready.isEmpty }.ready == [ends.reading])
+      for _ in 0..<4 { #expect(await source.run { _ in }.ready.isEmpty) }
+      ends.write()
+      #expect(await source.turn { !$0.ready.isEmpty }.ready == [ends.reading])
+    }
+  }
+
+  @Test("runs posted closures on its thread, and none after its end")
+  func enqueue() async throws {
+    let loop = try EventLoop(named: "test")
+    let seen = Guarded<[EventLoop?]>([])
+    // Before the start, while it runs, and as the last thing before the end.
+    loop.enqueue { seen.withLock { $0.append(EventLoop.current) } }
+    try loop.start()
+    await withCheckedContinuation { continuation in
+      _ = loop.enqueue {
+        seen.withLock { $0.append(EventLoop.current) }
+        continuation.resume()
+      }
+    }
+    try await onThread { loop.stop() }
+    #expect(!loop.enqueue { seen.withLock { $0.append(nil) } })
+    #expect(seen.withLock { $0.count == 2 && $0.allSatisfy { $0 === loop } })
+  }
+
   @Test("ignores forgotten descriptors and removed sources")
   func forget() async throws {
     let (one, other) = (try Ends(), try Ends())

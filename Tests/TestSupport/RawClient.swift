@@ -65,10 +65,20 @@ package final class RawClient: @unchecked Sendable {
     try connect(to: address)
   }
 
-  private func connect(to address: some BitwiseCopyable) throws {
+  /// Takes over a connected socket, such as one end of a pair.
+  package init(connected descriptor: Int32) {
+    handle = Atomic(descriptor)
+    limitWaiting()
+  }
+
+  private func limitWaiting() {
     var limit = timeval(tv_sec: 240, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  private func connect(to address: some BitwiseCopyable) throws {
+    limitWaiting()
     let result = withUnsafeBytes(of: address) { bytes in
       Glibc.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
     }
