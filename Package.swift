@@ -92,7 +92,7 @@ let package = Package(
     .target(
       name: "HTTP2Server", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CNGHTTP2"]),
     .target(
-      name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CGnuTLS"]),
+      name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CEpoll", "CGnuTLS"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
     .target(
       name: "Cassettes",

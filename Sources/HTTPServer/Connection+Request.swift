@@ -236,8 +236,11 @@ extension Connection {
         if case .stream(let pipe, _) = response.body { pipe.abandon() }
         if fault == .reset { observer?.reset() }
         Socket.break(descriptor, fault)
-        // A Unix socket cannot be reset, so its peer would wait for the idle timeout.
-        if isUnix { Socket.end(descriptor) }
+        if isUnix, fault == .reset {
+          // A Unix socket cannot be reset. See ResponseStream.end for why a failed write is needed to clean up.
+          Socket.end(descriptor)
+          return fail(raw, "")
+        }
         // "MHD_NO if the socket must be closed due to a serious error while handling the request"
         return .NO
       }

@@ -20,10 +20,14 @@ struct ServedConnectionTests {
     try await withServer { server in
       for loop in server.loops {
         let handler = TestHandler(
-          fast: { _ in #expect(EventLoop.current === loop); return nil },
+          fast: { _ in
+            #expect(EventLoop.current === loop); return nil
+          },
           slow: { Response(status: $0.peer == nil ? 200 : 500) })
         let client = try Self.pair { try server.serve(descriptor: $0, handler: handler, on: loop) }
-        let statuses = try await onThread { try [client.exchange(.get("/")), client.exchange(.get("/"))].map(\.status) }
+        let statuses = try await onThread {
+          try [client.exchange(.get("/")), client.exchange(.get("/"))].map(\.status)
+        }
         #expect(statuses == [200, 200])
       }
     }

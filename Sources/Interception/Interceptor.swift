@@ -1,0 +1,218 @@
+package import Basics
+import EventLoops
+import Dispatch
+import Glibc
+package import HTTPServer
+import Synchronization
+
+/// Takes the connections of programs that cannot be changed, and serves them as the hosts that the programs wanted to
+/// reach.
+///
+/// TLS ends here, with certificates of a ``CertificateAuthority``. HTTP requests go to the handlers of the delegate, on
+/// the threads of an `HTTPServer`; other protocols are relayed or refused. It also answers DNS questions.
+///
+/// ```swift
+/// let interceptor = try Interceptor(server: server, authority: authority, delegate: delegate)
+/// try interceptor.start(listener: sockets.tcp, nameServers: [sockets.udp4, sockets.udp6])
+/// …
+/// await interceptor.stop()
+/// await server.stop()
+/// ```
+package final class Interceptor: Sendable {
+  /// Settings of an interceptor.
+  package struct Configuration: Sendable {
+    /// Serves HTTP/2 connections; if it is nil, they are refused, and TLS clients are offered HTTP/1.1 only.
+    package var http2: HTTP2Service?
+    /// The time in which a TLS handshake or a request's first line must be complete.
+    package var handshakeLimit = Duration.seconds(20)
+    /// The time after which a server may be the one that sends first.
+    package var silence = Duration.milliseconds(300)
+    /// The destination of an accepted connection; nil to use its local address, which is the original destination for a
+    /// transparent listener.
+    package var destination: (@Sendable (Int32) -> Destination)?
+
+    package init(http2: HTTP2Service? = nil) { self.http2 = http2 }
+  }
+
+  /// The names that programs asked for, and their addresses.
+  package var names: NameTable { core.names }
+
+  let core: InterceptorCore
+
+  /// Prepares an interceptor, without accepting connections.
+  ///
+  /// - Parameters:
+  ///   - server: serves the HTTP requests. Stop it after the interceptor.
+  ///   - authority: issues the certificates.
+  ///   - delegate: decides what happens to connections.
+  ///   - configuration: the settings.
+  /// - Throws: `CodedError` if the server has stopped, or GnuTLS or the system fails.
+  package init(
+    server: HTTPServer, authority: CertificateAuthority, delegate: any InterceptionDelegate,
+    configuration: Configuration = .init()
+  ) throws(CodedError) {
+    core = try InterceptorCore(server, authority, delegate, configuration)
+  }
+
+  deinit {
+    let core = core
+    Task { await core.stop() }
+  }
+
+  /// Starts to accept connections and to answer DNS questions. Call it once.
+  ///
+  /// - Parameters:
+  ///   - listener: a listening TCP socket, whose accepted connections have the original destination as local address.
+  ///     Connections to port 53 are for DNS.
+  ///   - nameServers: UDP sockets with IP_PKTINFO or IPV6_RECVPKTINFO.
+  /// - Throws: `CodedError` if the system fails. The interceptor owns the sockets in any case.
+  package func start(listener: Int32, nameServers: [Int32] = []) throws(CodedError) {
+    try core.start(listener, nameServers)
+  }
+
+  /// Handles an established tunnel, such as one made by CONNECT on another port, like an accepted connection.
+  ///
+  /// - Parameters:
+  ///   - descriptor: a connected stream socket, which the interceptor owns from now on.
+  ///   - destination: where the program wants to connect to.
+  ///   - received: bytes that were already read from the socket.
+  package func serve(_ descriptor: Int32, destination: Destination, received: [UInt8] = []) {
+    core.serve(descriptor, destination, received)
+  }
+
+  /// Closes the sockets and all connections, and waits until they are closed. Further calls wait, too.
+  package func stop() async { await core.stop() }
+}
+
+/// The interceptor as shared by its threads; ``Interceptor`` is the handle to it.
+final class InterceptorCore: @unchecked Sendable {
+  private struct State {
+    var isStopping = false
+    var lastNumber: UInt64 = 0
+    /// What ends connections that others own.
+    var enders: [UInt64: @Sendable () -> Void] = [:]
+  }
+
+  let server: HTTPServer
+  let authority: CertificateAuthority
+  let delegate: any InterceptionDelegate
+  let configuration: Interceptor.Configuration
+  let names = NameTable()
+  let tls: TLSChannel.Settings
+  let protocols: [String]
+  /// The number of connections, not counting internal ones.
+  let open = Monitor(0)
+
+  private let state = Guarded(State())
+  private let acceptor: EventLoop
+  private let workers: [InterceptionWorker]
+
+  init(
+    _ server: HTTPServer, _ authority: CertificateAuthority, _ delegate: any InterceptionDelegate,
+    _ configuration: Interceptor.Configuration
+  ) throws(CodedError) {
+    self.server = server
+    self.authority = authority
+    self.delegate = delegate
+    self.configuration = configuration
+    tls = try TLSChannel.Settings()
+    protocols = (configuration.http2 == nil ? [] : ["h2"]) + ["http/1.1"]
+    acceptor = try EventLoop(named: "interceptor")
+    workers = server.loops.map(InterceptionWorker.init)
+    guard !workers.isEmpty else {
+      throw CodedError(.inputOutput, "the HTTP server has been stopped; start another one", at: "interceptor")
+    }
+    for worker in workers { worker.start(for: self) }
+  }
+
+  func start(_ listener: Int32, _ nameServers: [Int32]) throws(CodedError) {
+    let source = NameServerSource(nameServers, NameServer(table: names)) { [delegate] in delegate.noticed($0) }
+    source.start(on: acceptor)
+    ListenerSource(listener, self).start(on: acceptor)
+    do throws(CodedError) { try acceptor.start() } catch {
+      acceptor.stop()
+      throw error
+    }
+  }
+
+  func serve(_ descriptor: Int32, _ destination: Destination, _ received: [UInt8]) {
+    guard let admission = Admission(self) else {
+      close(descriptor)
+      return
+    }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+    var destination = destination
+    if destination.name == nil { destination.name = names.name(of: destination.address) }
+    admission.worker.adopt(descriptor, destination, received, admission)
+  }
+
+  /// A destination that a program has named, such as by CONNECT.
+  func destination(ofHost host: String, port: UInt16) -> Destination {
+    guard let name = HostName.normalized(Array(host.utf8)) else {
+      return Destination(address: host, port: port, name: names.name(of: host))
+    }
+    let address = names.address(of: name)
+    return Destination(address: address.map(IPv4.text) ?? name, port: port, name: name)
+  }
+
+  /// The worker with the fewest connections.
+  var idlestWorker: InterceptionWorker {
+    workers.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) } ?? workers[0]
+  }
+
+  // MARK: Connections that others own
+
+  /// A number for a connection that belongs to the HTTP server or to an HTTP/2 service.
+  func nextNumber() -> UInt64 {
+    state.withLock { state in
+      state.lastNumber += 1
+      return state.lastNumber
+    }
+  }
+
+  /// Registers what ends a connection, which is called at once if the interceptor stops.
+  ///
+  /// It is called with the lock held, so that ``unregister(_:)`` returns only when it is not in use.
+  func register(_ number: UInt64, _ end: @escaping @Sendable () -> Void) {
+    state.withLock { state in
+      if state.isStopping { end() } else { state.enders[number] = end }
+    }
+  }
+
+  func unregister(_ number: UInt64) {
+    state.withLock { _ = $0.enders.removeValue(forKey: number) }
+  }
+
+  var isStopping: Bool { state.withLock { $0.isStopping } }
+
+  // MARK: Stopping
+
+  func stop() async {
+    let isFirst = state.withLock { state in
+      defer { state.isStopping = true }
+      return !state.isStopping
+    }
+    if isFirst {
+      await withUnsafeContinuation { continuation in
+        // Waits for the thread, which would block one of Swift's pool.
+        DispatchQueue.global().async {
+          self.acceptor.stop()
+          continuation.resume()
+        }
+      }
+      for worker in workers { worker.endAll() }
+      state.withLock { state in
+        for end in state.enders.values { end() }
+      }
+    }
+    await open.waitIgnoringCancellation { $0 == 0 }
+    // The HTTP server closes a socket just after it has said so.
+    for worker in workers { await worker.roundTrip() }
+  }
+}
+
+extension Duration {
+  /// For deadlines on the monotonic clock.
+  var nanoseconds: UInt64 { UInt64(max(self / .nanoseconds(1), 0)) }
+}
