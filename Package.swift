@@ -166,7 +166,7 @@ let package = Package(
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
         "ChildProcesses", "Isolation", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
         "CassetteConversion", "CassetteChecks", "Transforms", "FeatureTestSources", "Gherkin", "CucumberExpressions",
-        "ScenarioReports",
+        "ScenarioReports", "HTTPServer", "Interception",
         "CBuild",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),

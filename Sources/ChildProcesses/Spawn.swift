@@ -235,14 +235,19 @@ package struct WaitStatus: Sendable, Equatable {
 
 /// The environment variables of this process for a child, as raw bytes: values need not be UTF-8.
 package enum InheritedVariables {
-  /// All variables as `NAME=VALUE`, with the given ones overridden or added.
-  package static func all(overridden by: [String: String]) -> [[UInt8]] {
+  /// All variables as `NAME=VALUE`.
+  ///
+  /// - Parameters:
+  ///   - by: variables to override or add.
+  ///   - removed: the names of variables to leave out.
+  /// - Returns: the variables.
+  package static func all(overridden by: [String: String], without removed: Set<String> = []) -> [[UInt8]] {
     var variables: [[UInt8]] = []
     var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = environ
     while let text = next?.pointee {
       let variable = bytes(text)
       let name = String(decoding: variable.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
-      if by[name] == nil { variables.append(variable) }
+      if by[name] == nil, !removed.contains(name) { variables.append(variable) }
       next = next?.advanced(by: 1)
     }
     return variables + by.sorted { $0.key < $1.key }.map { Array("\($0.key)=\($0.value)".utf8) }
@@ -268,6 +273,12 @@ package enum InheritedVariables {
     }
     return variables
   }
+
+  /// The names of the variables that programs read to find their proxy.
+  package static let proxyNames: Set<String> = {
+    let names = ["http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"]
+    return Set(names + names.map { $0.uppercased() })
+  }()
 
   /// Variables that exempt this machine from an inherited proxy, through which an app would otherwise request the
   /// endpoints.

@@ -45,6 +45,22 @@ package struct Report: Codable, Sendable {
     package init() {}
   }
 
+  /// How the command was isolated.
+  package struct Isolation: Codable, Sendable {
+    /// `namespaces` or `proxy`.
+    package var kind: String
+    /// Why the better kind was not available, and what would allow it; nil if it was.
+    package var reason: String?
+    /// Connections whose bytes were relayed and not recorded, one line each.
+    package var relayed: [String]
+
+    package init(kind: String, reason: String? = nil, relayed: [String] = []) {
+      self.kind = kind
+      self.reason = reason
+      self.relayed = relayed
+    }
+  }
+
   /// A fault of the environment, and how many requests it has affected.
   package struct Fault: Codable, Sendable {
     package var fault: String
@@ -297,6 +313,8 @@ package struct Report: Codable, Sendable {
   /// Violations of the OpenAPI document by requests that were rejected, and contradictions within the document, one
   /// line each. Nil for none.
   package var contractNotes: [String]?
+  /// How the command was isolated; nil if it was not.
+  package var isolation: Isolation?
   /// Where something was redacted in the recording, such as `request header Authorization` and
   /// `response body: access_token`, without values; nil for nowhere.
   package var redacted: [String]?
@@ -314,7 +332,7 @@ package struct Report: Codable, Sendable {
     brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
     durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
     unusedStubs: [String]? = nil, faults: [Fault]? = nil, contractViolations: [String]? = nil,
-    contractNotes: [String]? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
+    contractNotes: [String]? = nil, isolation: Isolation? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
     ok: Bool
   ) {
     self.environment = environment
@@ -339,6 +357,7 @@ package struct Report: Codable, Sendable {
     self.faults = faults
     self.contractViolations = contractViolations
     self.contractNotes = contractNotes
+    self.isolation = isolation
     self.redacted = redacted
     self.recording = recording
     self.advice = advice

@@ -135,6 +135,13 @@ package struct ReportText {
       lines.append(Line("contract", .doubtful) + ": \(line)")
     }
     rest(of: report.contractNotes?.count ?? 0, "notes about the contract", &lines)
+    if let isolation = report.isolation, let reason = isolation.reason {
+      lines.append(Line("isolated by \(isolation.kind) only", .doubtful) + ": \(reason)")
+    }
+    for line in (report.isolation?.relayed ?? []).prefix(Self.listed) {
+      lines.append(Line("not recorded", .doubtful) + ": \(line)")
+    }
+    rest(of: report.isolation?.relayed.count ?? 0, "relayed connections", &lines)
     for missing in report.strings.missing.prefix(Self.listed) {
       lines.append(
         Line("missing string: key '\(missing.key)', ordinal \(missing.ordinal)", .bad)

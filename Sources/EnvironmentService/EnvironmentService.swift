@@ -7,7 +7,8 @@ import LaunchContract
 
 /// Provisions environments and holds what they share: the server, the upstream client and the open cassettes.
 package final class EnvironmentService: Sendable {
-  private let server: HTTPServer
+  /// Serves the endpoints, and may serve further connections to environments.
+  package let server: HTTPServer
   /// Whether the server belongs to the caller, which stops it.
   private let isServerShared: Bool
   private let client = UpstreamClient()

@@ -74,6 +74,19 @@ struct TrustFilesTests {
     #expect(try text(root + "/etc/ssl/certs/ca-certificates.crt") == other.pem)
   }
 
+  @Test("contain certificates only, and no key")
+  func noKey() throws {
+    try debian()
+    _ = try files()
+    let names = try #require(FileManager.default.enumerator(atPath: own)).compactMap { $0 as? String }
+    let keyText = Array("PRIVATE KEY".utf8)
+    for name in names {
+      let content = FileManager.default.contents(atPath: own + "/" + name).map(Array.init) ?? []
+      #expect(content.firstRange(of: keyText) == nil, "\(name)")
+    }
+    #expect(names.count >= 7)
+  }
+
   @Test("can be read by all users")
   func modes() throws {
     try debian()

@@ -39,11 +39,20 @@ enum RunCommand {
     let what = "opening \(options.specification.cassette.map(\.har) ?? "the environment")"
     let specification = options.specification
     let environment = try terminal.progress(what) { try service.provision(specification) }
-    for note in environment.notes { terminal.line(note) }
+    let isolation = try specification.isolation.map { _ in
+      try CommandIsolation(environment, in: service, folder: folder, inherited: inherited)
+    }
+    for note in environment.notes + (isolation?.notes ?? []) { terminal.line(note) }
 
-    let spawn = try spawn(options, command, environment, folder: folder, sockets: sockets.map(\.value))
+    let variables = try variables(options, environment, folder: folder)
+    let spawn = { (more: [String: String], removed: Set<String>) in
+      Self.spawn(options, command, variables.merging(more) { $1 }, without: removed, sockets: sockets.map(\.value))
+    }
     let result = Result { () throws(NotStarted) in
-      try supervisor.run(spawn, timeout: options.timeout, watching: guardian)
+      guard let isolation else {
+        return try supervisor.run(spawn([:], []), timeout: options.timeout, watching: guardian)
+      }
+      return try isolation.run(with: &supervisor, timeout: options.timeout, watching: guardian, spawn: spawn)
     }
     guardian.dismiss()
     let outcome: Supervisor.Outcome
@@ -60,6 +69,7 @@ enum RunCommand {
     }
     var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
+        await isolation?.stop()
         await service.stop()
         return await environment.end(hasSucceeded: outcome.status == 0, expectsRequests: hasStarted)
       }
@@ -87,10 +97,9 @@ enum RunCommand {
     return report.ok ? 0 : 3
   }
 
-  private static func spawn(
-    _ options: RunOptions, _ command: [[UInt8]], _ environment: Environment, folder: String,
-    sockets: [ListeningSocket]
-  ) throws(CodedError) -> Spawn {
+  private static func variables(
+    _ options: RunOptions, _ environment: Environment, folder: String
+  ) throws(CodedError) -> [String: String] {
     var variables = environment.variables
     variables.merge(
       ConfigurationOptions.proxyVariables(
@@ -98,6 +107,14 @@ enum RunCommand {
         ProcessInfo.processInfo.environment)
     ) { $1 }
     variables["DIORAMA_CONTRACT"] = try ContractWriter.deliver(environment.contract, folder: folder).value
+    return variables
+  }
+
+  private static func spawn(
+    _ options: RunOptions, _ command: [[UInt8]], _ variables: [String: String], without removed: Set<String>,
+    sockets: [ListeningSocket]
+  ) -> Spawn {
+    var variables = variables
     var arguments = command
     var files: [Spawn.FileAction] = []
     if !sockets.isEmpty {
@@ -107,7 +124,7 @@ enum RunCommand {
       arguments = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$@\"", "diorama"].map { Array($0.utf8) } + arguments
       files = sockets.enumerated().map { .pass($1.descriptor, as: Int32(3 + $0)) }
     }
-    var spawn = Spawn(arguments: arguments, environment: InheritedVariables.all(overridden: variables))
+    var spawn = Spawn(arguments: arguments, environment: InheritedVariables.all(overridden: variables, without: removed))
     spawn.files = files
     return spawn
   }

@@ -43,6 +43,11 @@ struct RunOptions {
     specification = try settings.specification(configuration)
     specification.journalFile = options.value("--journal")
     isProxy = options.has("--proxy")
+    if isProxy, specification.isolation != nil {
+      throw CodedError(
+        usage: "--proxy and --isolate cannot be combined; --isolate=proxy also sets the proxy variables",
+        command: Self.command)
+    }
     timeout = try options.seconds("--timeout", upTo: 1e6, command: Self.command)
   }
 }

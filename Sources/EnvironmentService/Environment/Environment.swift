@@ -108,6 +108,8 @@ package final class Environment: Sendable {
     var echoWarnings = EchoWarnings()
     /// Violations of the OpenAPI document.
     var contractFindings = ContractFindings()
+    /// How the command is isolated.
+    var isolation: Report.Isolation?
     /// Where something was redacted in the recording.
     var redacted: [String] = []
     /// The requests that an upstream failed to answer. Equal failures are listed once.
@@ -341,12 +343,10 @@ package final class Environment: Sendable {
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
     await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }
-    if expectsRequests, mode != .mock, specification.policies?.allowsNoRequests != true,
-      let upstream = upstreams.map(\.name).min(), report().requests.total == 0
+    if expectsRequests, mode != .mock, specification.policies?.allowsNoRequests != true, report().requests.total == 0,
+      let advice = connectionAdvice
     {
-      fail(
-        Report.noRequests(
-          connection: specification.connectionAdvice(upstream), permission: specification.noRequestsAdvice))
+      fail(Report.noRequests(connection: advice, permission: specification.noRequestsAdvice))
     }
     let sealed = seal(hasSucceeded: hasSucceeded)
     let lost = state.withLock { state in
@@ -357,6 +357,18 @@ package final class Environment: Sendable {
     news.finish(self)
     shutdown.withLock { $0.outcome = sealed }
     return (report(), sealed)
+  }
+
+  /// How to make the program use the environment; nil if it need not.
+  private var connectionAdvice: String? {
+    if let isolation = state.withLock({ $0.isolation }) {
+      // With a network of its own, the command cannot reach anything else.
+      guard isolation.kind == "proxy" || !upstreams.isEmpty else { return nil }
+      return isolation.kind == "proxy"
+        ? "it may ignore the proxy variables; isolate it with --isolate=namespaces ('diorama doctor' shows what that needs)"
+        : "the recording is of another command, or the command failed early"
+    }
+    return upstreams.map(\.name).min().map(specification.connectionAdvice)
   }
 
   private func seal(hasSucceeded: Bool) -> Result<CassetteSealer.Outcome?, CodedError> {

@@ -104,7 +104,9 @@ extension EnvironmentSpecification {
   func recordAdvice(_ mode: Mode, upstreams: [(name: String, url: String)]) -> String {
     switch caller {
     case .command:
-      let named = upstreams.map { " \(upstreamAdvice($0.name, $0.url))" }.joined()
+      // What an isolated command asks for need not be declared.
+      let declared = isolation == nil ? upstreams : self.upstreams.map { ($0.name, $0.origin.description) }
+      let named = isolationOptions + declared.map { " \(upstreamAdvice($0.name, $0.url))" }.joined()
       let rules = order.map { " --order \($0.rawValue)" } ?? ""
       let secrecy = secrecyOptions.map { " \($0)" }.joined()
       return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")"
@@ -116,6 +118,17 @@ extension EnvironmentSpecification {
     case .api:
       return "POST /v1/environments " + requestAdvice(mode, upstreams: upstreams)
     }
+  }
+
+  /// The options that isolate the command, each after a space.
+  private var isolationOptions: String {
+    guard let isolation, let kind = isolation.kind else { return "" }
+    var words = [kind == "auto" ? "--isolate" : "--isolate=\(kind)"]
+    words += isolation.allow.map { "--allow \(ShellWord.quoted($0))" }
+    words += isolation.deny.map { "--deny \(ShellWord.quoted($0))" }
+    words += isolation.map.sorted { $0.key < $1.key }.map { "--map \(ShellWord.quoted("\($0.key)=\($0.value)"))" }
+    words += isolation.publish.map { "--publish \($0)" } + isolation.hostPorts.map { "--host-port \($0)" }
+    return words.map { " \($0)" }.joined()
   }
 
   /// The maximum size of a complete request body in a message, in bytes.

@@ -14,6 +14,8 @@ package final class InterceptedHandler: RequestHandler {
   /// The host of requests that name none.
   private let host: String
   private let port: Int
+  /// Whether the connection is to a proxy, which serves absolute targets only.
+  private let isProxy: Bool
   /// The upstream of the last `Host` field.
   private let last = Guarded<(host: [UInt8], index: Int)?>(nil)
 
@@ -22,21 +24,20 @@ package final class InterceptedHandler: RequestHandler {
   ///   - scheme: `http` or `https`.
   ///   - host: the name or address to which the command has connected; IPv6 addresses are in brackets.
   ///   - port: the port to which it has connected.
-  package convenience init(_ environment: Environment, scheme: String, host: String, port: Int) {
-    self.init(environment, client: environment.client, scheme: scheme, host: host, port: port)
-  }
-
-  private init(_ environment: Environment, client: UpstreamClient?, scheme: String, host: String, port: Int) {
+  ///   - isProxy: whether it has connected to a proxy.
+  package init(_ environment: Environment, scheme: String, host: String, port: Int, isProxy: Bool = false) {
+    let client = environment.client
     endpoint = EndpointHandler(environment, upstream: nil, client: client)
     self.environment = environment
     self.client = client
+    self.isProxy = isProxy
     self.scheme = scheme
     self.host = host.lowercased()
     self.port = port
   }
 
   package func answer(_ request: borrowing RequestView) -> PreparedResponse? {
-    guard environment.stubs.contract == nil, !environment.faults.isActive, !environment.stubs.isActive,
+    guard !isProxy, environment.stubs.contract == nil, !environment.faults.isActive, !environment.stubs.isActive,
       let host = request.header("Host"),
       let index = last.withLock({ last in last.flatMap { $0.host.elementsEqual(host) ? $0.index : nil } })
     else { return nil }
@@ -67,6 +68,11 @@ package final class InterceptedHandler: RequestHandler {
       if let origin = try? Origin(parsing: "\(absolute.scheme)://\(absolute.authority)") { return origin }
       throw Problem(
         status: 400, title: "The target is not valid", detail: "'\(absolute.authority)' is not a host with a port")
+    }
+    guard !isProxy else {
+      throw Problem(
+        status: 400, title: "This port is a proxy",
+        detail: "use it as an HTTP proxy: CONNECT, or a target such as http://host/path")
     }
     guard let authority = request.headers["Host"], !authority.isEmpty else {
       return Origin(scheme: scheme, host: host, port: port)

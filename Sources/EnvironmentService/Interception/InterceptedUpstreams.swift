@@ -1,5 +1,6 @@
 import Basics
 import Cassettes
+package import ControlAPI
 import EnvironmentConfiguration
 import HTTPMessages
 import Transforms
@@ -94,6 +95,25 @@ final class InterceptedUpstreams: Sendable {
 }
 
 extension Environment {
+  /// Sets how the command is isolated, for the report.
+  package func setIsolation(_ isolation: Report.Isolation) { state.withLock { $0.isolation = isolation } }
+
+  /// Adds a connection to the report whose bytes are relayed and not recorded. Equal lines are added once.
+  package func noteRelayed(_ line: String) {
+    state.withLock { state in
+      guard state.isolation?.relayed.contains(line) == false, state.isolation?.relayed.count ?? 0 < 1000 else { return }
+      state.isolation?.relayed.append(line)
+    }
+  }
+
+  /// Adds a line about an intercepted connection to the journal.
+  package func noteIntercepted(_ text: String) { note(.note, status: 0, method: "", url: "", text: text) }
+
+  /// Whether requests for a host are refused in every mode.
+  package func isDenied(host: String, port: Int) -> Bool {
+    intercepted?.policy.denies(host: host, port: port) ?? false
+  }
+
   /// Whether bytes that are not HTTP may be relayed between the isolated command and a host.
   ///
   /// - Parameters:

@@ -158,6 +158,13 @@ extension Schemas {
         "contractViolations", .list(of: .words),
         "Stub responses that violate the OpenAPI document, and requests that do and were not rejected."),
       .optional(
+        "isolation",
+        .record([
+          .required("kind", .words, "namespaces or proxy."),
+          .optional("reason", .words, "Why the better kind was not available, and what would allow it."),
+          .required("relayed", .list(of: .words), "Connections whose bytes were relayed and not recorded."),
+        ]), "How the command was isolated; missing if it was not."),
+      .optional(
         "contractNotes", .list(of: .words),
         "Requests that were rejected because they violate the OpenAPI document, and contradictions within it."),
       .optional("redacted", .list(of: .words), "Where something was redacted in the recording, without values."),

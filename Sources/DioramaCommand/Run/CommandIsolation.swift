@@ -1,0 +1,237 @@
+import Basics
+import ChildProcesses
+import ControlAPI
+import EnvironmentConfiguration
+import EnvironmentService
+import Foundation
+import HTTPMessages
+import HTTPServer
+import Interception
+import Isolation
+import LaunchContract
+import PortLeases
+import Transforms
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// Leads the connections of a command to its environment, whatever URLs the command has: `diorama run --isolate`.
+///
+/// In namespaces, the command has a network of its own, in which every connection and every DNS question arrives here.
+/// Otherwise, variables ask the command to use a proxy.
+final class CommandIsolation: Sendable {
+  private let environment: Environment
+  private let settings: EnvironmentConfiguration.Isolation
+  private let folder: String
+  private let inherited: [String: String]
+  private let interceptor: Interceptor
+  private let delegate: InterceptedTraffic
+  private let trust: TrustFiles
+  private let published: [PublishedPort]
+
+  /// Prepares certificates and ports.
+  ///
+  /// - Parameters:
+  ///   - environment: the environment, whose specification says how the command is isolated.
+  ///   - service: its service.
+  ///   - folder: a temporary folder, which the command can read.
+  ///   - inherited: the variables that the command would inherit.
+  /// - Throws: a ``CodedError`` for a port that is not valid, or a file that cannot be written.
+  init(
+    _ environment: Environment, in service: EnvironmentService, folder: String, inherited: [String: String]
+  ) throws(CodedError) {
+    self.environment = environment
+    self.folder = folder
+    self.inherited = inherited
+    settings = environment.specification.isolation ?? .init()
+    var published: [PublishedPort] = []
+    for text in settings.publish {
+      do throws(CodedError) { published.append(try PublishedPort(text)) } catch {
+        throw CodedError(usage: "--publish: \(error.message)", command: RunOptions.command)
+      }
+    }
+    published += environment.specification.ports.values.sorted().map { PublishedPort(port: $0) }
+    self.published = published
+    let authority = try CertificateAuthority(environment: environment.id, dates: [Date(), environment.now])
+    trust = try TrustFiles.write(authority, into: folder + "/trust", variables: inherited)
+    delegate = InterceptedTraffic(environment)
+    interceptor = try Interceptor(server: service.server, authority: authority, delegate: delegate)
+  }
+
+  /// Remarks for the user, one line each.
+  var notes: [String] { trust.notes }
+
+  /// Runs the command.
+  ///
+  /// - Parameters:
+  ///   - supervisor: runs the process.
+  ///   - timeout: the time limit in seconds.
+  ///   - watching: the guard to inform of the process group.
+  ///   - spawn: makes the process, given variables to set and the names of variables to leave out.
+  /// - Returns: how the command ended.
+  /// - Throws: ``NotStarted`` if it was not started.
+  func run(
+    with supervisor: inout Supervisor, timeout: Double?, watching: Guard,
+    spawn: (_ variables: [String: String], _ without: Set<String>) -> Spawn
+  ) throws(NotStarted) -> Supervisor.Outcome {
+    var reason: String?
+    if settings.kind != "proxy" {
+      #if os(Linux)
+        var isNetworkReady = false
+        do throws(NotStarted) {
+          return try runInNamespaces(
+            spawn(trust.variables, InheritedVariables.proxyNames), &supervisor, timeout, watching, &isNetworkReady)
+        } catch {
+          guard settings.kind == "auto", !isNetworkReady else { throw error }
+          reason = "namespaces are not available: \(error.message)"
+        }
+      #else
+        let message = "namespaces are a feature of Linux; use --isolate=proxy"
+        guard settings.kind == "auto" else { throw NotStarted(status: CodedError.Kind.noUpstream.rawValue, message: message) }
+        reason = message
+      #endif
+    }
+    let port: UInt16
+    do { port = try startProxy() } catch { throw Self.notStarted(error) }
+    environment.setIsolation(.init(kind: "proxy", reason: reason))
+    return try supervisor.run(
+      spawn(proxyVariables(port), InheritedVariables.proxyNames), timeout: timeout, watching: watching)
+  }
+
+  /// Closes all connections of the command.
+  func stop() async { await interceptor.stop() }
+
+  #if os(Linux)
+    private func runInNamespaces(
+      _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard, _ isNetworkReady: inout Bool
+    ) throws(NotStarted) -> Supervisor.Outcome {
+      let forwarder: PortForwarder
+      let command: IsolatedCommand
+      do {
+        let ports = [environment.mainPort] + environment.upstreams.map(\.port).filter { $0 > 0 }
+        var admitted = settings.hostPorts.compactMap(UInt16.init(exactly:))
+        admitted.appendNew(ports)
+        forwarder = try PortForwarder(publishing: published, admitting: admitted)
+        let binds = try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
+          + NameResolution.binds(in: folder)
+        command = try IsolatedCommand(
+          spawn.arguments, environment: spawn.environment, binds: binds, files: spawn.files,
+          helper: try IsolationHelper())
+      } catch {
+        throw Self.notStarted(error)
+      }
+      defer { forwarder.stop() }
+      let outcome = try supervisor.run(command.spawn, timeout: timeout, watching: watching) { () throws(NotStarted) in
+        do {
+          let network = try command.handshake()
+          isNetworkReady = true
+          try interceptor.start(listener: network.listener, nameServers: [network.dns4, network.dns6])
+          try forwarder.start(command)
+          environment.setIsolation(.init(kind: "namespaces"))
+          try command.start()
+        } catch {
+          throw Self.notStarted(error)
+        }
+      }
+      _ = try command.end()
+      return outcome
+    }
+  #endif
+
+  private static func notStarted(_ error: any Error) -> NotStarted {
+    if let error = error as? NotStarted { return error }
+    let coded = error as? CodedError ?? CodedError(.inputOutput, "\(error)")
+    return NotStarted(status: coded.kind.rawValue, message: coded.message)
+  }
+
+  // MARK: Proxy
+
+  /// Listens on a port of this machine.
+  private func startProxy() throws(CodedError) -> UInt16 {
+    let socket = try ListeningSocket()
+    // The interceptor closes its own copy, which no child inherits.
+    let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3)
+    guard descriptor >= 0 else {
+      throw CodedError(
+        .inputOutput, "cannot copy a socket: \(String(cString: strerror(errno))); raise the limit of open files ('ulimit -n')")
+    }
+    delegate.proxyPort.withLock { $0 = socket.port }
+    try interceptor.start(listener: descriptor)
+    return socket.port
+  }
+
+  private func proxyVariables(_ port: UInt16) -> [String: String] {
+    let proxy = "http://127.0.0.1:\(port)"
+    let origins = environment.upstreams.map(\.origin.host) + settings.map.keys.compactMap { try? Origin(parsing: $0).host }
+    let isLocal = origins.contains(where: Origin.loopbackNames.contains)
+    var variables = InheritedVariables.proxy(proxy, includesThisMachine: isLocal)
+    for name in ["all_proxy", "ALL_PROXY"] { variables[name] = proxy }
+    return variables.merging(trust.variablesWithoutMounts(inherited)) { $1 }
+  }
+}
+
+/// Passes intercepted connections to an environment.
+private final class InterceptedTraffic: InterceptionDelegate {
+  private let environment: Environment
+  /// The proxy's port; nil in namespaces.
+  let proxyPort = Guarded<UInt16?>(nil)
+
+  init(_ environment: Environment) { self.environment = environment }
+
+  func handler(for destination: Destination) -> any RequestHandler {
+    let isProxy = destination.name == nil && destination.port == proxyPort.withLock { $0 }
+    return InterceptedHandler(
+      environment, scheme: destination.isTLS ? "https" : "http", host: Self.host(of: destination),
+      port: Int(destination.port), isProxy: isProxy)
+  }
+
+  func relay(for destination: Destination, protocol name: String) -> RelayTarget? {
+    guard let target = target(of: destination) else {
+      if !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) {
+        environment.fail(
+          "\(destination) was not reached: its protocol (\(name)) is not HTTP and cannot be replayed; replace the server "
+            + "by one on this machine (--host-port), or refuse it with --deny \(destination.host)")
+      }
+      return nil
+    }
+    environment.noteRelayed("\(destination) (\(name)); a replay cannot serve it")
+    return target
+  }
+
+  func relayOfSilentClient(for destination: Destination) -> RelayTarget? { target(of: destination) }
+
+  func noticed(_ event: InterceptionEvent) {
+    switch event {
+    case .certificateRefused(let destination, let cause):
+      guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
+      environment.fail(
+        "the command does not trust the environment's certificate for \(destination) (\(cause)): it has its own list of "
+          + "authorities, or accepts only a certain certificate; give it an endpoint (--upstream, --env), or refuse the "
+          + "host with --deny \(destination.host)")
+    case .handshakeFailed(let destination, let cause):
+      environment.noteIntercepted("TLS handshake for \(destination): \(cause)")
+    case .unsupported(let destination, let name):
+      environment.fail("\(destination) was not reached: its protocol (\(name)) is not supported")
+    case .relayed(let destination, let name):
+      environment.noteRelayed("\(destination) (\(name)); a replay cannot serve it")
+    case .relayFailed(let destination, let cause):
+      environment.noteIntercepted("\(destination) cannot be reached: \(cause)")
+    case .nameTableFull(let name): environment.fail("no address is left for the name \(name)")
+    case .failed(let text): environment.fail(text)
+    }
+  }
+
+  private func target(of destination: Destination) -> RelayTarget? {
+    let host = Self.host(of: destination)
+    guard environment.mayRelay(host: host, port: Int(destination.port)) else { return nil }
+    return RelayTarget(host: destination.host, port: destination.port)
+  }
+
+  /// The host as in a URL.
+  private static func host(of destination: Destination) -> String {
+    destination.host.contains(":") ? "[\(destination.host)]" : destination.host
+  }
+}
