@@ -45,7 +45,8 @@ package final class CertificateAuthority: Sendable {
   ///   - environment: the ID of the environment, which is part of the certificate's name.
   ///   - dates: the instants at which certificates must be valid, such as now and the date of the environment's clock.
   ///     They are valid from one day before the earliest to 30 days after the latest.
-  ///   - capacity: the number of hosts whose certificates are kept. Beyond it, those of the host that came first are dropped.
+  ///   - capacity: the number of hosts whose certificates are kept, at least 1. Beyond it, those of the first
+  ///     host are dropped.
   /// - Throws: `CodedError` if there is no date, or if GnuTLS fails.
   package init(environment: String, dates: [Date], capacity: Int = 10_000) throws(CodedError) {
     guard let earliest = dates.min(), let latest = dates.max() else {

@@ -21,6 +21,9 @@ struct FolderCopy {
     try Self.makeFolder(path)
   }
 
+  /// The absolute path without links.
+  var resolved: String { Self.resolve(path) ?? path }
+
   /// Copies what is in a folder and its folders: links as links, and files that can be read.
   ///
   /// - Parameter source: the folder.
@@ -122,6 +125,12 @@ struct FolderCopy {
     // A pipe could block.
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     return FileManager.default.contents(atPath: path).map(Array.init)
+  }
+
+  /// Returns the first of some files that can be read.
+  static func firstReadable(_ paths: [String]) -> (path: String, bytes: [UInt8])? {
+    for path in paths { if let bytes = read(path) { return (path, bytes) } }
+    return nil
   }
 
   /// Returns the names of what is in a folder, in the order of their bytes; none if it cannot be read.

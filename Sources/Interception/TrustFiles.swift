@@ -24,7 +24,9 @@ package struct TrustFiles: Sendable {
   ///
   /// - Parameters:
   ///   - authority: the certificate authority of the environment.
-  ///   - folder: where to write; created if it does not exist. It must be visible to the programs under the same path.
+  ///   - folder: where to write; created if it does not exist. It must be visible to the programs under the same path,
+  ///     and should be in memory, such as in `/dev/shm`: some hundred links are created, which takes one millisecond
+  ///     there, but more than a hundred on a busy disk.
   ///   - variables: the variables that the programs would get. Files with trusted certificates that they name are merged,
   ///     and `HOME`, `JAVA_HOME` and `PATH` tell where Java is installed.
   /// - Returns: what to mount and to set.
@@ -103,54 +105,93 @@ package struct TrustFiles: Sendable {
   init(
     _ authority: CertificateAuthority, _ folder: String, _ inherited: [String: String], root: String
   ) throws(CodedError) {
-    let own = try FolderCopy(folder)
-    let folder = FolderCopy.resolve(folder) ?? folder
-    authorityFile = folder + "/authority.pem"
-    bundleFile = folder + "/bundle.pem"
-    keyStoreFile = folder + "/cacerts"
+    // A relative path, too, and one that leads through links.
+    let own = try FolderCopy(FolderCopy(FolderCopy.resolve(folder) ?? folder).resolved)
+    authorityFile = own.path + "/authority.pem"
+    bundleFile = own.path + "/bundle.pem"
+    keyStoreFile = own.path + "/cacerts"
     let pem = Array(authority.pem.utf8)
+    let bundle = merge(inherited, root: root) + pem
+    let keyStore = try Self.keyStore(authority, bundle, root: root)
     try own.write(pem, to: "authority.pem")
-
-    var bundle = Self.bundles.lazy.compactMap { FolderCopy.read(root + $0) }.first ?? []
-    if bundle.isEmpty {
-      notes.append(
-        "The system has no file with trusted certificates (\(Self.bundles[0]) or its like): programs trust only those of "
-          + "the environment.")
-    }
-    // Some files end without a newline.
-    if let last = bundle.last, last != 0x0A { bundle.append(0x0A) }
-    bundle += merge(inherited, root: root)
-    bundle += pem
     try own.write(bundle, to: "bundle.pem")
-
-    let existing = Self.keyStores.lazy.compactMap { FolderCopy.read(root + $0) }.first
-    let store: [UInt8]
-    if let existing,
-      let extended = try JavaKeyStore.adding(authority.certificate, alias: "diorama-environment", to: existing)
-    {
-      store = extended
-    } else {
-      store = try JavaKeyStore.make(PEM.certificates(in: bundle).compactMap(PEM.decode))
-    }
-    try own.write(store, to: "cacerts")
+    try own.write(keyStore, to: "cacerts")
 
     let certificates = try mirror(root + Self.certificates, as: "certs", in: own)
     try replace(Self.bundles.map { root + $0 }, with: bundle, of: bundleFile, in: certificates)
     try replace(
-      Self.keyStores.map { root + $0 } + Self.javaHomes(inherited, root: root), with: store, of: keyStoreFile,
+      Self.keyStores.map { root + $0 } + Self.javaHomes(inherited, root: root), with: keyStore, of: keyStoreFile,
       in: certificates)
-    if let copy = certificates?.copy {
-      if !copy.contains("ca-certificates.crt") { try copy.write(bundle, to: "ca-certificates.crt") }
-      if !copy.contains("java") { try copy.write(store, to: "java/cacerts") }
-      try copy.write(pem, to: "diorama.pem")
-      let hash = try authority.name.subjectHash
-      let number = (0...).lazy.first { !copy.contains("\(hash).\($0)") } ?? 0
-      try copy.link("\(hash).\(number)", to: "diorama.pem")
-    }
-
+    if let copy = certificates?.copy { try Self.complete(copy, authority, bundle, keyStore) }
     for (index, folder) in Self.anchors.enumerated() {
       try mirror(root + folder, as: "anchors-\(index)", in: own)?.copy.write(pem, to: "diorama.pem")
     }
+    try addPolicies(authority, in: own, root: root)
+
+    for name in Self.bundleVariables { variables[name] = bundleFile }
+    for name in Self.replacedVariables where inherited[name] != nil { variables[name] = bundleFile }
+    for name in Self.additionalVariables {
+      variables[name] = inherited[name]?.isEmpty == false ? bundleFile : authorityFile
+    }
+  }
+
+  /// Returns the certificates of the system, and those in files that variables name, as PEM.
+  private mutating func merge(_ inherited: [String: String], root: String) -> [UInt8] {
+    let system = FolderCopy.firstReadable(Self.bundles.map { root + $0 })
+    if system == nil {
+      notes.append(
+        "The system has no file with trusted certificates (\(Self.bundles[0]) or its like): programs trust only those of "
+          + "the environment.")
+    }
+    var merged = system?.bytes ?? []
+    // Some files end without a newline.
+    if let last = merged.last, last != 0x0A { merged.append(0x0A) }
+    // Each file once.
+    var known = Set([system.flatMap { FolderCopy.resolve($0.path) }])
+    for name in Self.bundleVariables + Self.replacedVariables + Self.additionalVariables {
+      guard let path = inherited[name], !path.isEmpty else { continue }
+      guard known.insert(FolderCopy.resolve(path) ?? path).inserted else { continue }
+      let found = FolderCopy.read(path).map(PEM.certificates)
+      if found?.isEmpty != false {
+        let reason = found == nil ? "is not a file that can be read" : "contains no certificate as PEM"
+        notes.append("\(name) is replaced, and what it named is not trusted: \(path) \(reason).")
+      }
+      for certificate in found ?? [] { merged += certificate + [0x0A] }
+    }
+    return merged
+  }
+
+  /// Returns the system's Java key store with the authority added, or one of the bundle if it is not JKS.
+  private static func keyStore(
+    _ authority: CertificateAuthority, _ bundle: [UInt8], root: String
+  ) throws(CodedError) -> [UInt8] {
+    if let existing = FolderCopy.firstReadable(keyStores.map { root + $0 })?.bytes,
+      let extended = try JavaKeyStore.adding(authority.certificate, alias: "diorama-environment", to: existing)
+    {
+      return extended
+    }
+    return try JavaKeyStore.make(PEM.certificates(in: bundle).compactMap(PEM.decode))
+  }
+
+  /// Adds to the copied folder what the system does not have, and the authority with its hash.
+  private static func complete(
+    _ copy: FolderCopy, _ authority: CertificateAuthority, _ bundle: [UInt8], _ keyStore: [UInt8]
+  ) throws(CodedError) {
+    if !copy.contains("ca-certificates.crt") { try copy.write(bundle, to: "ca-certificates.crt") }
+    // Not through a link, which leads out of the copy.
+    let hasOwnFolder = FileKind(path: copy.path + "/java") ?? .folder == .folder
+    if hasOwnFolder, !copy.contains("java/cacerts") { try copy.write(keyStore, to: "java/cacerts") }
+    try copy.write(Array(authority.pem.utf8), to: "diorama.pem")
+    let hash = try authority.name.subjectHash
+    var number = 0
+    while copy.contains("\(hash).\(number)") { number += 1 }
+    try copy.link("\(hash).\(number)", to: "diorama.pem")
+  }
+
+  /// Adds a policy to what Chromium and Chrome read, where the system has a folder for it.
+  private mutating func addPolicies(
+    _ authority: CertificateAuthority, in own: FolderCopy, root: String
+  ) throws(CodedError) {
     let policy = Array("{\"CACertificates\":[\"\(Base64.encode(authority.certificate))\"]}\n".utf8)
     for (index, folder) in Self.browsers.enumerated() {
       // In the innermost folder that exists.
@@ -161,31 +202,6 @@ package struct TrustFiles: Sendable {
         break
       }
     }
-
-    for name in Self.bundleVariables { variables[name] = bundleFile }
-    for name in Self.replacedVariables where inherited[name] != nil { variables[name] = bundleFile }
-    for name in Self.additionalVariables {
-      variables[name] = inherited[name]?.isEmpty == false ? bundleFile : authorityFile
-    }
-  }
-
-  /// Returns the certificates in the files that variables name, as PEM.
-  private mutating func merge(_ inherited: [String: String], root: String) -> [UInt8] {
-    var merged: [UInt8] = []
-    // Each file once, and none of the system.
-    var known = Set(Self.bundles.compactMap { FolderCopy.resolve(root + $0) })
-    for name in Self.bundleVariables + Self.replacedVariables + Self.additionalVariables {
-      guard let path = inherited[name], !path.isEmpty else { continue }
-      guard known.insert(FolderCopy.resolve(path) ?? path).inserted else { continue }
-      let found = FolderCopy.read(path).map(PEM.certificates)
-      if found?.isEmpty != false {
-        notes.append(
-          "\(name) is replaced, and its certificates are not trusted: \(path) is \(found == nil ? "not a readable file" : "not a file with certificates as PEM")."
-        )
-      }
-      for certificate in found ?? [] { merged += certificate + [0x0A] }
-    }
-    return merged
   }
 
   /// Copies a folder of the system, and mounts the copy over it.
@@ -223,7 +239,7 @@ package struct TrustFiles: Sendable {
   private static func javaHomes(_ inherited: [String: String], root: String) -> [String] {
     var homes = [inherited["JAVA_HOME"]].compactMap { $0 }
     let programs = (inherited["PATH"] ?? "").split(separator: ":").map { "\($0)/java" }
-    if let program = programs.lazy.compactMap({ FolderCopy.resolve($0) }).first {
+    if let program = programs.first(where: { FileKind(path: $0) != nil }).flatMap(FolderCopy.resolve) {
       // HOME/bin/java.
       homes.append(((program as NSString).deletingLastPathComponent as NSString).deletingLastPathComponent)
     }

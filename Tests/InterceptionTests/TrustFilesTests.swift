@@ -173,6 +173,24 @@ struct TrustFilesTests {
     try await verify("-CAfile", files.bundleFile)
   }
 
+  @Test("have absolute paths, whatever the folder's path is")
+  func absolute() throws {
+    try debian()
+    try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+    try link("/own", to: own)
+    let files = try TrustFiles(authority, root + "/own", [:], root: root)
+    #expect(files.binds.first?.source == own + "/certs")
+    #expect(files.bundleFile == own + "/bundle.pem")
+  }
+
+  @Test("have a Java key store where Java looks for the system's, even if there is none")
+  func addedKeyStore() throws {
+    try debian()
+    try folder.write("system/etc/ssl/certs/java/README", [])
+    let files = try files()
+    #expect(FolderCopy.read(own + "/certs/java/cacerts") == FolderCopy.read(files.keyStoreFile))
+  }
+
   @Test("replace a bundle of another name in the system's folder")
   func bundleInside() throws {
     try folder.write("system/etc/pki/tls/certs/ca-bundle.crt", other.pem.utf8)
@@ -188,6 +206,17 @@ struct TrustFilesTests {
     #expect(mkfifo(root + "/etc/ssl/certs/pipe", 0o644) == 0)
     #expect(try files().notes.isEmpty)
     #expect(!FileManager.default.fileExists(atPath: own + "/certs/pipe"))
+  }
+
+  @Test("leave out and name files that cannot be read", .enabled(if: geteuid() != 0, "root can read every file"))
+  func unreadable() throws {
+    try debian()
+    let path = try folder.write("system/etc/ssl/certs/secret.pem", other.pem.utf8)
+    chmod(path, 0)
+    let files = try files()
+    #expect(files.notes.count == 1)
+    #expect(files.notes.first?.hasPrefix(path + " ") == true)
+    #expect(!FileManager.default.fileExists(atPath: own + "/certs/secret.pem"))
   }
 
   @Test("are an error that names the path if they cannot be written")
@@ -306,9 +335,11 @@ struct TrustFilesTests {
     let key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
     let crlf = company.pem.split(separator: "\n").joined(separator: "\r\n")
     let companyFile = try folder.write("company.pem", (key + crlf).utf8)
-    let teamFile = try folder.write("team.pem", team.pem.utf8)
+    // Differs from the file that is used for the system's certificates.
+    try folder.write("system/etc/ssl/cert.pem", team.pem.utf8)
     let files = try files([
-      "SSL_CERT_FILE": companyFile, "COMPOSER_CAFILE": companyFile, "NODE_EXTRA_CA_CERTS": teamFile, "PIP_CERT": "",
+      "SSL_CERT_FILE": companyFile, "COMPOSER_CAFILE": companyFile, "NODE_EXTRA_CA_CERTS": root + "/etc/ssl/cert.pem",
+      "PIP_CERT": "",
       "CURL_CA_BUNDLE": root + "/etc/ssl/certs/ca-certificates.crt",
     ])
     #expect(files.notes.isEmpty)
