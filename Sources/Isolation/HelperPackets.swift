@@ -21,8 +21,6 @@ package enum HelperRequest: Sendable, Equatable {
   case folder(String)
   /// Mounts a file over a file, or a folder over a folder; both are absolute paths.
   case bind(source: String, target: String)
-  /// Creates a user namespace even for root.
-  case newUsers
   /// Creates the namespaces.
   case setup
   /// Starts the command.
@@ -42,7 +40,6 @@ package enum HelperRequest: Sendable, Equatable {
       case .variable(let value): [Array("env".utf8), value]
       case .folder(let path): ["cwd", path].map { Array($0.utf8) }
       case .bind(let source, let target): ["bind", source, target].map { Array($0.utf8) }
-      case .newUsers: ["users", "new"].map { Array($0.utf8) }
       case .setup: ["setup", Self.version].map { Array($0.utf8) }
       case .start: [Array("start".utf8)]
       case .socket(let kind): ["socket", kind.rawValue].map { Array($0.utf8) }
@@ -77,7 +74,7 @@ package enum HelperRequest: Sendable, Equatable {
     case .variable(let value): "the variable '\(start(Array(value.prefix { $0 != UInt8(ascii: "=") })))'"
     case .folder(let path): "the working directory '\(start(Array(path.utf8)))'"
     case .bind(let source, let target): "mounting '\(start(Array(source.utf8)))' over '\(start(Array(target.utf8)))'"
-    case .newUsers, .setup, .start, .socket: "the request"
+    case .setup, .start, .socket: "the request"
     }
   }
 }

@@ -315,7 +315,10 @@ import Foundation
             message.msg_control = rights.baseAddress
             message.msg_controllen = rights.count
             var count: Int
-            repeat { count = recvmsg(socket, &message, Int32(MSG_CMSG_CLOEXEC)) } while count < 0 && errno == EINTR
+            // unix(7): ECONNRESET comes once if the other side has ended without reading all; its packets follow.
+            repeat {
+              count = recvmsg(socket, &message, Int32(MSG_CMSG_CLOEXEC))
+            } while count < 0 && (errno == EINTR || errno == ECONNRESET)
             return count
           }
         }

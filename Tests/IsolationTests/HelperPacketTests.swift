@@ -10,7 +10,7 @@ struct HelperPacketTests {
     let cases: [(HelperRequest, String)] = [
       (.argument(Array("a b".utf8)), "arg\0a b"), (.argument([]), "arg\0"),
       (.variable(Array("A=\n".utf8)), "env\0A=\n"), (.folder("/tmp"), "cwd\0/tmp"),
-      (.bind(source: "/a", target: "/b"), "bind\0/a\0/b"), (.newUsers, "users\0new"), (.setup, "setup\u{0}1"),
+      (.bind(source: "/a", target: "/b"), "bind\0/a\0/b"), (.setup, "setup\u{0}1"),
       (.start, "start"), (.socket(.tcp4), "socket\0tcp4"), (.socket(.udp6), "socket\0udp6"),
     ]
     for (request, packet) in cases { #expect(try request.encoded() == Array(packet.utf8)) }

@@ -228,14 +228,19 @@ enum Python {
   static let client = """
     import hashlib, socket, sys, threading
     host, port, head, count = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode(), int(sys.argv[4])
-    try:
-        connection = socket.create_connection((host, port), timeout=120)
-        def send():
+    # The system reports a reset to one of the two threads only.
+    errors = []
+    def send():
+        try:
             connection.sendall(head)
             block = bytes(range(256)) * 256
             for _ in range(count // len(block)): connection.sendall(block)
             connection.sendall(block[:count % len(block)])
             connection.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            errors.append(error)
+    try:
+        connection = socket.create_connection((host, port), timeout=120)
         thread = threading.Thread(target=send)
         thread.start()
         total, digest, last = 0, hashlib.sha256(), b""
@@ -244,6 +249,7 @@ enum Python {
             digest.update(part)
             last = part
         thread.join()
+        if errors: raise errors[0]
         print(total, digest.hexdigest() if total > 100 else last.decode())
     except OSError as error:
         print(type(error).__name__)
