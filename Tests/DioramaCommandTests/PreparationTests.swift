@@ -1,3 +1,4 @@
+import Basics
 import ChildProcesses
 import Foundation
 import Glibc
@@ -25,10 +26,10 @@ struct PreparationTests {
       let error = #expect(throws: NotStarted.self) {
         _ = try supervisor.run(
           spawn, timeout: nil, watching: guardian,
-          preparing: { () throws(NotStarted) in
+          preparing: { () throws(CodedError) in
             close(pipe.write)
             pid = Self.line(pipe.read).flatMap { pid_t($0) }
-            throw NotStarted(status: 69, message: "no namespaces")
+            throw CodedError(.noUpstream, "no namespaces")
           })
       }
       #expect(error?.status == 69 && error?.message == "no namespaces")

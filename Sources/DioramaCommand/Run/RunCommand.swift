@@ -211,7 +211,7 @@ struct Supervisor {
   /// - Returns: how the command ended.
   /// - Throws: ``NotStarted`` if the program doesn't exist or can't be run, or `preparing` throws.
   mutating func run(
-    _ spawn: Spawn, timeout: Double?, watching: Guard, preparing: () throws(NotStarted) -> Void = {}
+    _ spawn: Spawn, timeout: Double?, watching: Guard, preparing: () throws(CodedError) -> Void = {}
   ) throws(NotStarted) -> Outcome {
     var spawn = spawn
     spawn.ownGroup = true
@@ -231,7 +231,7 @@ struct Supervisor {
       var status: Int32 = 0
       while waitpid(pid, &status, 0) < 0, errno == EINTR {}
       terminal.takeBack(from: pid)
-      throw error
+      throw NotStarted(status: error.kind.rawValue, message: error.message)
     }
     if let timeout { Self.alarm(in: timeout) }
     var isTimedOut = false
