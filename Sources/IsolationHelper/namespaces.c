@@ -189,8 +189,9 @@ const struct step steps[] = {
     {"listener", "network namespaces", open_listener},
     {"nftables rule", "listener", intercept},
     {"DNS sockets", "network namespaces", open_dns},
-    // The new /proc can be written even where that of a container is read-only.
-    {"low ports", "/proc", allow_low_ports},
+    // The new /proc can be written even where that of a container is read-only. In the network of the caller, root would
+    // change the setting of the machine.
+    {"low ports", "network namespaces", allow_low_ports},
     {"bound files", "mount namespace", bind_files},
 };
 const size_t step_count = sizeof steps / sizeof *steps;
