@@ -124,17 +124,13 @@ final class CommandIsolation: Sendable {
         throw Self.notStarted(error)
       }
       defer { forwarder.stop() }
-      let outcome = try supervisor.run(command.spawn, timeout: timeout, watching: watching) { () throws(NotStarted) in
-        do {
-          let network = try command.handshake()
-          isNetworkReady = true
-          try interceptor.start(listener: network.listener, nameServers: [network.dns4, network.dns6])
-          try forwarder.start(command)
-          environment.setIsolation(.init(kind: "namespaces"))
-          try command.start()
-        } catch {
-          throw Self.notStarted(error)
-        }
+      let outcome = try supervisor.run(command.spawn, timeout: timeout, watching: watching) { () throws(CodedError) in
+        let network = try command.handshake()
+        isNetworkReady = true
+        try interceptor.start(listener: network.listener, nameServers: [network.dns4, network.dns6])
+        try forwarder.start(command)
+        environment.setIsolation(.init(kind: "namespaces"))
+        try command.start()
       }
       _ = try command.end()
       return outcome
