@@ -331,6 +331,7 @@ package.products.removeAll { product in
     .target(name: "ClockSupervision"),
     .target(name: "ClockPreload", cSettings: [.headerSearchPath("../ClockSupervision/include")]),
   ]
+  package.targets.first { $0.name == "IsolationHelper" }?.dependencies.append("ClockSupervision")
 #endif
 
 let inC: Set = ["CBuild", "ClockSupervision", "ClockPreload", "IsolationHelper"]

@@ -176,3 +176,20 @@ static const unsigned char clock_loader[] = {
 };
 enum { loader_address_offset = 84, loader_length_offset = 92 };
 static const size_t loader_descriptor_offsets[] = {96};
+
+// What replaces the vDSO's getrandom if there is a seed. A C library that asks how to use it, with a size of -1, gets an
+// error, and makes system calls from then on.
+/* assembly of random_code
+    hint    #34                 // bti c
+    cmn     x4, #1
+    b.eq    1f
+    mov     x8, #278            // getrandom
+    svc     #0
+    ret
+1:  mov     x0, #-38            // ENOSYS
+    ret
+*/
+static const unsigned char random_code[] = {
+  0x5f, 0x24, 0x03, 0xd5, 0x9f, 0x04, 0x00, 0xb1, 0x80, 0x00, 0x00, 0x54, 0xc8, 0x22, 0x80, 0xd2,
+  0x01, 0x00, 0x00, 0xd4, 0xc0, 0x03, 0x5f, 0xd6, 0xa0, 0x04, 0x80, 0x92, 0xc0, 0x03, 0x5f, 0xd6,
+};

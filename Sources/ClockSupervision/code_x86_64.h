@@ -197,3 +197,19 @@ static const unsigned char clock_loader[] = {
 };
 enum { loader_address_offset = 22, loader_length_offset = 31 };
 static const size_t loader_descriptor_offsets[] = {48, 66};
+
+// What replaces the vDSO's getrandom if there is a seed. A C library that asks how to use it, with a size of -1, gets an
+// error, and makes system calls from then on.
+/* assembly of random_code
+    cmp     $-1, %r8
+    je      1f
+    mov     $318, %eax          # getrandom
+    syscall
+    ret
+1:  mov     $-38, %rax          # ENOSYS
+    ret
+*/
+static const unsigned char random_code[] = {
+  0x49, 0x83, 0xf8, 0xff, 0x74, 0x08, 0xb8, 0x3e, 0x01, 0x00, 0x00, 0x0f, 0x05, 0xc3, 0x48, 0xc7,
+  0xc0, 0xda, 0xff, 0xff, 0xff, 0xc3,
+};

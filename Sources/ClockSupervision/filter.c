@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -29,11 +30,27 @@
 // What a new program calls early and few call later, before it has threads or handlers of signals: glibc, musl and Go set
 // their thread pointer with arch_prctl. On arm64 that is no system call; there glibc and musl call set_tid_address, and Go
 // sched_getaffinity.
-static const struct sock_filter program[] = {
+static const struct sock_filter of_starts[] = {
   LOAD(arch),
   IF(SMALL_ARCH, 0, 4), LOAD(nr), NOTIFY_IF(SMALL_START), ALLOW,
   IF(NATIVE_ARCH, 1, 0), ALLOW,
   LOAD(nr),
+};
+
+// The creation of a process is reported since its place among others decides which random values it gets; that of a thread
+// is not. The flags of clone3 are in memory, which a filter cannot read: every C library has clone for kernels without it.
+static const struct sock_filter of_randomness[] = {
+  NOTIFY_IF(__NR_getrandom),
+  IF(__NR_clone3, 0, 1), RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+#if defined(__x86_64__)
+  NOTIFY_IF(__NR_fork),
+  NOTIFY_IF(__NR_vfork),
+#endif
+  IF(__NR_clone, 0, 4), LOAD(args[0]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1), ALLOW,
+  RETURN(SECCOMP_RET_USER_NOTIF),
+};
+
+static const struct sock_filter of_clocks[] = {
   NOTIFY_IF(__NR_gettimeofday),
 #if defined(__x86_64__)
   NOTIFY_IF(__NR_time),
@@ -50,8 +67,19 @@ static const struct sock_filter program[] = {
 
 // Not interrupted by signals once we have received a notification (Linux 5.19), as a runtime may send them all the time. Not
 // slowed down by speculation barriers: the filter is no sandbox.
-static int install(void) {
-  struct sock_fprog filter = {sizeof program / sizeof *program, (struct sock_filter *)program};
+static int install(bool has_seed) {
+  struct sock_filter program[64];
+  struct sock_fprog filter = {0, program};
+  const struct {
+    const struct sock_filter *filter;
+    size_t size;
+  } parts[] = {
+    {of_starts, sizeof of_starts}, {of_randomness, has_seed ? sizeof of_randomness : 0}, {of_clocks, sizeof of_clocks},
+  };
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    memcpy(program + filter.len, parts[i].filter, parts[i].size);
+    filter.len += (unsigned short)(parts[i].size / sizeof *program);
+  }
   unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
   int listener =
     (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
@@ -59,18 +87,17 @@ static int install(void) {
   return listener;
 }
 
-int diorama_clock_enter(int socket, char *error) {
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: prctl(PR_SET_NO_NEW_PRIVS): %s; use --shift-dates",
-      strerror(errno));
-    return -1;
-  }
-  int listener = install();
+int diorama_clock_enter(int socket, bool has_seed, char *error) {
+  int listener = install(has_seed);
+  // seccomp(2): without CAP_SYS_ADMIN, a filter needs no_new_privs.
+  if (listener < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(has_seed);
   if (listener < 0) {
+    int code = errno;
     const char *advice = errno == EBUSY ? "another program already supervises this one; run it outside of that"
       : errno == EINVAL || errno == ENOSYS ? "Linux 5.9 or later with CONFIG_SECCOMP_FILTER is needed; use --shift-dates"
       : "allow seccomp in this container, or use --shift-dates";
     snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: seccomp: %s; %s", strerror(errno), advice);
+    errno = code;
     return -1;
   }
   union {
@@ -85,11 +112,13 @@ int diorama_clock_enter(int socket, char *error) {
   memcpy(CMSG_DATA(&control.header), &listener, sizeof listener);
   ssize_t sent;
   do sent = sendmsg(socket, &message, MSG_NOSIGNAL); while (sent < 0 && errno == EINTR);
+  int code = errno;
   if (sent < 0) {
     snprintf(error, DIORAMA_CLOCK_ERROR, "cannot send the listener to the supervisor: sendmsg: %s; start the program again",
-      strerror(errno));
+      strerror(code));
   }
   close(listener);
+  errno = code;
   return sent < 0 ? -1 : 0;
 }
 

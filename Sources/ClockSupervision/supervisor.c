@@ -1,7 +1,9 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 #define _GNU_SOURCE
 #include <errno.h>
+#include <elf.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 
 #include "ClockSupervision.h"
 #include "filter.h"
+#include "randomness.h"
 #include "vdso.h"
 #if defined(__x86_64__)
 #include "code_x86_64.h"
@@ -50,6 +53,8 @@ struct diorama_clock_supervisor {
   diorama_clock_report report;
   void *context;
   struct vdso vdso;
+  bool has_seed;
+  struct randomness randomness;
   struct loading *loadings;
   // The last process that was reported: its raw calls are no news.
   pid_t reported;
@@ -88,6 +93,23 @@ failed:
   return NULL;
 }
 
+int diorama_clock_supervisor_seed(
+  struct diorama_clock_supervisor *supervisor, const void *seed, size_t length, char *error) {
+  if (!vdso_prepare_random(&supervisor->vdso, error)) return -1;
+  if (!randomness_create(&supervisor->randomness, seed, length)) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot keep the seed: out of memory; free memory");
+    return -1;
+  }
+  supervisor->has_seed = true;
+  return 0;
+}
+
+void diorama_random_fill(
+  const struct diorama_clock_supervisor *supervisor, enum diorama_random_purpose purpose, uint64_t offset, void *bytes,
+  size_t length) {
+  random_stream(supervisor->randomness.processes[0].key, (int)purpose, 0, offset, bytes, length);
+}
+
 // Removes a program from the list.
 static void drop(struct loading **link) {
   struct loading *loading = *link;
@@ -101,6 +123,7 @@ void diorama_clock_supervisor_free(struct diorama_clock_supervisor *supervisor) 
   while (supervisor->loadings) drop(&supervisor->loadings);
   if (supervisor->clock) munmap((void *)supervisor->clock, sizeof *supervisor->clock);
   if (supervisor->page >= 0) close(supervisor->page);
+  randomness_free(&supervisor->randomness);
   free(supervisor);
 }
 
@@ -114,8 +137,8 @@ static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const
     if (length > 0) name[length - (name[length - 1] == '\n')] = 0;
     close(file);
   }
-  snprintf(line, sizeof line, "the clock of %s (process %d) stays real: %s%s%s; %s", name, pid, call, code ? ": " : "",
-    code ? strerror(code) : "", advice);
+  snprintf(line, sizeof line, "the clock of %s (process %d) stays real%s: %s%s%s; %s", name, pid,
+    supervisor->has_seed ? ", and its random values may be" : "", call, code ? ": " : "", code ? strerror(code) : "", advice);
   supervisor->reported = pid;
   supervisor->report(supervisor->context, line);
 }
@@ -147,6 +170,27 @@ static bool find_vdso(pid_t pid, uint64_t *vdso, uint64_t *end, uint64_t *free_p
   errno = 0;
   fclose(maps);
   return *vdso && *free_page;
+}
+
+// The 16 random bytes that the kernel places on the stack of a new program (getauxval(3), AT_RANDOM). C libraries make
+// their canaries of them, and Go its order of maps, after the call by which we know of the program.
+static void replace_initial_bytes(struct diorama_clock_supervisor *supervisor, const struct loading *loading) {
+  char path[64];
+  Elf64_auxv_t entries[64];
+  snprintf(path, sizeof path, "/proc/%d/auxv", loading->pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? -1 : read(file, entries, sizeof entries);
+  int code = errno;
+  if (file >= 0) close(file);
+  struct process *process = randomness_find(&supervisor->randomness, loading->pid);
+  for (ssize_t i = 0; process && i < length / (ssize_t)sizeof *entries; i++) {
+    unsigned char bytes[16];
+    if (entries[i].a_type != AT_RANDOM) continue;
+    random_stream(process->key, OF_CALL, process->calls++, 0, bytes, sizeof bytes);
+    if (pwrite(loading->memory, bytes, sizeof bytes, (off_t)entries[i].a_un.a_val) == sizeof bytes) return;
+    code = errno;
+  }
+  report(supervisor, loading->pid, "write of its random bytes (AT_RANDOM)", code, "free memory");
 }
 
 // A program before its loader. Returns whether the call is answered; if not, it happens as usual.
@@ -184,6 +228,7 @@ static bool begin(
       errno = 0;
       goto failed;
   }
+  if (supervisor->has_seed) replace_initial_bytes(supervisor, loading);
   // Written as it is, to learn whether it can be written before there is something to undo.
   failed = "write to /proc/PID/mem";
   advice = "boot with proc_mem.force_override=always, or use --shift-dates";
@@ -339,6 +384,39 @@ static void tell_time(
   close(memory);
 }
 
+// getrandom(2). Returns the process, whose value counts once it has been handed over; NULL if the call is to happen as usual.
+static struct process *give_random(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
+  struct seccomp_notif_resp *answer) {
+  pid_t pid = (pid_t)call->pid;
+  uint64_t place = call->data.args[0], flags = call->data.args[2], done = 0;
+  size_t length = call->data.args[1] < INT32_MAX ? call->data.args[1] : INT32_MAX;
+  // The kernel refuses flags that do not exist.
+  if (flags & ~(uint64_t)(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE)) return NULL;
+  if ((flags & GRND_RANDOM) && (flags & GRND_INSECURE)) return NULL;
+  int memory = open_memory(pid), code = errno;
+  struct process *process = randomness_find(&supervisor->randomness, pid);
+  if (memory < 0 || !process || ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
+    if (memory >= 0) close(memory);
+    if (memory < 0 && supervisor->reported != pid && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0)
+      report(supervisor, pid, "open of /proc/PID/mem", code, TRACING);
+    return NULL;
+  }
+  while (done < length) {
+    unsigned char bytes[4096];
+    size_t part = length - done < sizeof bytes ? length - done : sizeof bytes;
+    random_stream(process->key, OF_CALL, process->calls, done, bytes, part);
+    ssize_t written = pwrite(memory, bytes, part, (off_t)(place + done));
+    if (written > 0) done += (uint64_t)written;
+    if (written != (ssize_t)part) break;
+  }
+  close(memory);
+  answer->flags = 0;
+  answer->val = (int64_t)done;
+  if (done == 0 && length > 0) answer->error = -EFAULT;
+  return process;
+}
+
 void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int listener) {
   // A later kernel may write more than we know of.
   union {
@@ -350,6 +428,7 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   const struct seccomp_notif *call = &received.call;
   struct seccomp_notif_resp answer = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
   bool is_start = false, has_begun = false;
+  struct process *given = NULL;
   if (call->data.arch != NATIVE_ARCH) {
     report(supervisor, (pid_t)call->pid, "a 32-bit program", 0, "use its 64-bit version, or --shift-dates");
 #if defined(__x86_64__)
@@ -358,6 +437,14 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   } else if (call->data.nr == __NR_set_tid_address || call->data.nr == __NR_sched_getaffinity) {
 #endif
     is_start = true;
+  } else if (call->data.nr == __NR_getrandom) {
+    given = give_random(supervisor, listener, call, &answer);
+#if defined(__x86_64__)
+  } else if (call->data.nr == __NR_clone || call->data.nr == __NR_fork || call->data.nr == __NR_vfork) {
+#else
+  } else if (call->data.nr == __NR_clone) {
+#endif
+    randomness_note_fork(&supervisor->randomness, (pid_t)call->pid);
   } else {
     tell_time(supervisor, listener, call, &answer);
   }
@@ -370,7 +457,9 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
       has_begun = begin(supervisor, listener, call, &answer);
     }
   }
-  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0 || !has_begun) return;
+  bool is_sent = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
+  if (is_sent && given) given->calls++;
+  if (is_sent || !has_begun) return;
   // A signal has interrupted the call, which will be repeated; or the program was killed.
   restore(supervisor->loadings);
   drop(&supervisor->loadings);

@@ -160,6 +160,22 @@ static void add_patch(struct vdso *vdso, const unsigned char *base, size_t offse
   memcpy(patch->original, base + offset, length);
 }
 
+static bool fail_unknown(char *error) {
+  snprintf(error, DIORAMA_CLOCK_ERROR,
+    "the vDSO of this kernel is laid out in an unknown way, so programs keep the real clock; use --shift-dates, and "
+    "report the output of `uname -a`");
+  return false;
+}
+
+bool vdso_prepare_random(struct vdso *vdso, char *error) {
+  const unsigned char *base = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+  struct function getrandom = find(base, FUNCTION("getrandom"));
+  if (!getrandom.offset) return true;
+  if (getrandom.size < sizeof random_code) return fail_unknown(error);
+  add_patch(vdso, base, getrandom.offset, random_code, sizeof random_code);
+  return true;
+}
+
 bool vdso_prepare(struct vdso *vdso, char *error) {
   memset(vdso, 0, sizeof *vdso);
   const unsigned char *base = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
@@ -182,12 +198,7 @@ bool vdso_prepare(struct vdso *vdso, char *error) {
   if (timeofday.offset) room.size = timeofday.offset + timeofday.size - room.offset;
   if (!timeofday.offset || timeofday.size < size + 32) room = tail(base);
   if (gettime.size < 2 * JUMP || (timeofday.offset && timeofday.size < JUMP) || (time.offset && time.size < JUMP)
-    || room.size < size) {
-    snprintf(error, DIORAMA_CLOCK_ERROR,
-      "the vDSO of this kernel is laid out in an unknown way, so programs keep the real clock; use --shift-dates, and "
-      "report the output of `uname -a`");
-    return false;
-  }
+    || room.size < size) return fail_unknown(error);
   unsigned char bytes[CODE_ROOM];
   memcpy(bytes, clock_code, sizeof clock_code);
   size_t length = sizeof clock_code;

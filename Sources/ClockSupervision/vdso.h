@@ -6,7 +6,7 @@
 
 // What to write over the vDSO, which is the same for every 64-bit program of a kernel, but for its address.
 
-enum { PATCHES = 4, CODE_ROOM = 512 };
+enum { PATCHES = 5, CODE_ROOM = 512 };
 
 struct patch {
   size_t offset, length;
@@ -23,6 +23,9 @@ struct vdso {
 
 /// Finds the functions in the vDSO of this process. Returns whether they can be replaced; if not, `error` has one line.
 bool vdso_prepare(struct vdso *vdso, char *error);
+
+/// Replaces getrandom, too, if the vDSO has one (Linux 6.11), by code that makes the system call.
+bool vdso_prepare_random(struct vdso *vdso, char *error);
 
 enum vdso_state { VDSO_ORIGINAL, VDSO_PATCHED, VDSO_UNKNOWN };
 

@@ -55,6 +55,15 @@ const char *advice(const struct isolation *isolation, const char *step) {
       {"mount namespace", "set sysctl user.max_mnt_namespaces=10000", "use a Linux kernel with mount namespaces"},
       {"network namespaces", "set sysctl user.max_net_namespaces=10000", "use a kernel with CONFIG_NET_NS"},
   };
+  if (*isolation->advice) return isolation->advice;
+  if (!strcmp(step, "seccomp notification")) {
+    // seccomp(2)
+    if (error == EBUSY) return "another program already supervises this one with seccomp; run diorama outside of it";
+    if (error == EINVAL || error == ENOSYS) return "use Linux 5.9 or later with CONFIG_SECCOMP_FILTER";
+    return "in a container, add the option --security-opt seccomp=unconfined";
+  }
+  if (!strcmp(step, "process memory"))
+    return "allow tracing (sysctl kernel.yama.ptrace_scope=1), and boot without proc_mem.force_override=never or ptrace";
   if (error == EMFILE || error == ENFILE) return "raise the limit of open files (ulimit -n)";
   if (error == ENOMEM || error == ENOBUFS || error == EAGAIN)
     return "free memory, or raise the limit of processes (ulimit -u)";

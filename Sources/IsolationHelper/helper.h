@@ -31,19 +31,29 @@ struct list {
   size_t count;
 };
 
+// What to do if the clock or the random values cannot be had: nothing, since they are not wanted; go on; or end.
+enum wish { NOT_WANTED, OPTIONAL, REQUIRED };
+
 struct request {
   struct list arguments, variables, sources, targets;
   char *folder;
   bool forces_user_namespace;
   const char *socket_kind;
+  enum wish clock, random;
+  int page;       // the descriptor of the clock's page; negative without one
+  char *seed;     // null without random values
+  char *preload;  // the path of a library; null without one
 };
 
 enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
-enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET };
+enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET, CLOCK, RANDOM, PRELOAD };
 
 // Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was
 // reported, and this process must leave().
 enum keyword read_packet(int control, enum phase phase, struct request *request);
+
+// Adds an item. The result is false if there is no memory.
+bool append_item(struct list *list, char *item);
 
 // Sends fields, which end with a null pointer, and descriptors. The result is false if the other side has ended.
 bool send_packet(int control, const char *const *fields, const int *descriptors, size_t count);
@@ -68,10 +78,25 @@ struct isolation {
   int network_w, network_a;  // descriptors of the network namespaces
   int route_w, route_a;      // their NETLINK_ROUTE sockets
   int listener, dns4, dns6;
-  // What failed last: the system call with its arguments, and errno.
+  // The FIFO in place of the random devices, negative without one, and how many bytes it was given.
+  int devices;
+  uint64_t device_offset;
+  // The supervisor of the clock and of random values, null without one; its notifications, negative without a command.
+  struct diorama_clock_supervisor *supervisor;
+  int notifications;
+  // A process by which the steps are tried, and the end of its socket.
+  pid_t trial;
+  int trial_status;
+  // The signal mask of the command.
+  const sigset_t *mask;
+  // What failed last: the system call with its arguments, and errno; and what to do, if the step knows it.
   char call[256];
   int error;
+  char advice[256];
 };
+
+// What a step is for. The last two are no part of the isolation, and taken if they are wanted.
+enum purpose { FOR_ISOLATION, FOR_SUPERVISION, FOR_RANDOM };
 
 struct step {
   const char *name;
@@ -79,6 +104,7 @@ struct step {
   const char *needs;
   // Null for the steps that enter_namespaces() takes.
   bool (*run)(struct isolation *);
+  enum purpose purpose;
 };
 extern const struct step steps[];
 extern const size_t step_count;
@@ -112,6 +138,25 @@ bool mount_proc(struct isolation *isolation);
 bool bind_files(struct isolation *isolation);
 // Writes a file of /proc, which takes its content in one write(2).
 bool write_file(struct isolation *isolation, const char *path, const char *content);
+
+// ---- supervision.c
+
+bool replace_devices(struct isolation *isolation);
+bool find_vdso(struct isolation *isolation);
+bool try_notification(struct isolation *isolation);
+bool write_memory(struct isolation *isolation);
+// Undoes these steps. The clock may be kept if replace_devices() has failed.
+void give_up_supervision(struct isolation *isolation, bool keeps_clock);
+
+// Creates a process that enters the filter, if there is a supervisor, and then runs `run` with its end of a socket, which
+// is closed on exec; ours goes to `status`. The result is -1 if a call has failed.
+pid_t fork_supervised(struct isolation *isolation, int *status, void (*run)(struct isolation *, int));
+// Adds what the clock's library and seeded runtimes need to the variables of the command.
+bool add_variables(struct isolation *isolation);
+// Turns address randomisation off in the calling process, if there is a seed.
+void fix_addresses(struct isolation *isolation);
+void answer_notification(struct isolation *isolation);
+void fill_devices(struct isolation *isolation);
 
 // ---- netlink.c
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,16 +53,39 @@ void probe_init(struct isolation *isolation) {
     bool possible = !steps[each].needs || worked[needed];
     worked[each] = possible && (!steps[each].run || steps[each].run(isolation));
     print_step(steps[each].name, worked[each] ? NULL : isolation, possible ? NULL : steps[each].needs);
-    all = all && worked[each];
+    // The network can be isolated without the others.
+    all = all && (worked[each] || steps[each].purpose != FOR_ISOLATION);
   }
   _exit(all ? 0 : 1);
 }
 
+// Reports a failed step without which the command still can run, as the caller has allowed.
+static void report_unavailable(struct isolation *isolation, const char *what, const char *step) {
+  char number[16];
+  snprintf(number, sizeof number, "%d", isolation->error);
+  const char *fields[] = {what, "unavailable", step, isolation->call, number, strerror(isolation->error),
+                          advice(isolation, step), NULL};
+  send_packet(isolation->control, fields, NULL, 0);
+}
+
+static bool is_wanted(const struct isolation *isolation, const struct step *step) {
+  const struct request *request = &isolation->request;
+  return step->purpose == FOR_ISOLATION || request->random || (step->purpose == FOR_SUPERVISION && request->clock);
+}
+
 static void set_up(struct isolation *isolation) {
   for (size_t each = 0; each < step_count; each++) {
-    if (!steps[each].run || steps[each].run(isolation)) continue;
-    report_failure(isolation, steps[each].name);
-    leave(isolation->control, STATUS_UNAVAILABLE);
+    const struct request *request = &isolation->request;
+    bool is_for_random = steps[each].purpose == FOR_RANDOM;
+    if (!is_wanted(isolation, &steps[each]) || !steps[each].run || steps[each].run(isolation)) continue;
+    if (steps[each].purpose == FOR_ISOLATION || request->random == REQUIRED
+      || (!is_for_random && request->clock == REQUIRED)) {
+      report_failure(isolation, steps[each].name);
+      leave(isolation->control, STATUS_UNAVAILABLE);
+    }
+    if (request->random) report_unavailable(isolation, "random", steps[each].name);
+    if (request->clock && !is_for_random) report_unavailable(isolation, "clock", steps[each].name);
+    give_up_supervision(isolation, is_for_random);
   }
   const char *fields[] = {"ready", NULL};
   const int descriptors[] = {isolation->listener, isolation->dns4, isolation->dns6};
@@ -79,29 +101,63 @@ static void inform(struct isolation *isolation, int news) {
   if (write(isolation->news, &byte, 1) != 1) _exit(STATUS_UNAVAILABLE);
 }
 
-// Starts the command with the signal mask of this program's caller. Never returns if it cannot be started.
-static pid_t start_command(struct isolation *isolation, const sigset_t *mask) {
+// Replaces this process by a program, which is looked up in PATH as execvp(3) does it, but for scripts without an
+// interpreter, which are refused. Returns if that fails.
+static void execute_program(char **arguments) {
+  const char *name = arguments[0], *folders = getenv("PATH");
+  if (strchr(name, '/')) {
+    execve(name, arguments, environ);
+    return;
+  }
+  bool is_denied = false;
+  for (const char *folder = folders ? folders : "/bin:/usr/bin"; folder; folder = strchr(folder, ':')) {
+    if (*folder == ':') folder++;
+    char path[4096];
+    int length = (int)strcspn(folder, ":");
+    int size = snprintf(path, sizeof path, "%.*s%s%s", length, folder, length ? "/" : "", name);
+    if (size >= (int)sizeof path) continue;
+    execve(path, arguments, environ);
+    if (errno == EACCES) is_denied = true;
+    else if (errno != ENOENT && errno != ENOTDIR) return;
+  }
+  errno = is_denied ? EACCES : ENOENT;
+}
+
+// Runs in the process of the command. If it returns, errno was sent.
+static void execute(struct isolation *isolation, int status) {
+  fix_addresses(isolation);
+  sigprocmask(SIG_SETMASK, isolation->mask, NULL);
+  execute_program(isolation->request.arguments.items);
+  int error = errno;
+  send(status, &error, sizeof error, MSG_NOSIGNAL);
+}
+
+// Starts the command. Never returns if it cannot be started.
+static pid_t start_command(struct isolation *isolation) {
   struct request *request = &isolation->request;
   char *empty[] = {NULL}, *name = request->arguments.items[0];
-  // posix_spawnp(3) looks the program up in the PATH of this process.
-  environ = request->variables.count ? request->variables.items : empty;
   if (request->folder && chdir(request->folder)) {
     failed(isolation, errno, "chdir %s", request->folder);
     report_failure(isolation, "working directory");
     leave(isolation->control, STATUS_NOT_EXECUTABLE);
   }
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  posix_spawnattr_setsigmask(&attributes, mask);
-  pid_t pid;
-  int error = posix_spawnp(&pid, name, NULL, &attributes, request->arguments.items, environ);
-  posix_spawnattr_destroy(&attributes);
+  int status, error = add_variables(isolation) ? 0 : ENOMEM;
+  environ = request->variables.count ? request->variables.items : empty;
+  pid_t pid = error ? 0 : fork_supervised(isolation, &status, execute);
+  if (pid < 0) {
+    report_failure(isolation, isolation->supervisor ? "seccomp notification" : "command");
+    leave(isolation->control, STATUS_UNAVAILABLE);
+  }
+  // The socket is closed when the program is executed.
+  if (pid > 0) {
+    while (recv(status, &error, sizeof error, MSG_WAITALL) < 0 && errno == EINTR) {}
+    close(status);
+  }
   if (!error) {
     inform(isolation, COMMAND_STARTED);
     return pid;
   }
-  failed(isolation, error, "posix_spawnp %s", name);
+  failed(isolation, error, "execve %s", name);
   report_failure(isolation, "command");
   leave(isolation->control, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
@@ -157,9 +213,21 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
     leave(isolation->control, STATUS_UNAVAILABLE);
   }
   pid_t command = 0;
+  isolation->mask = mask;
   while (true) {
-    struct pollfd sources[] = {{.fd = isolation->control, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-    if (poll(sources, 2, -1) < 0) continue;
+    struct pollfd sources[] = {{.fd = isolation->control, .events = POLLIN},
+                               {.fd = signals, .events = POLLIN},
+                               {.fd = isolation->notifications, .events = POLLIN},
+                               {.fd = isolation->devices, .events = POLLOUT}};
+    if (poll(sources, sizeof sources / sizeof *sources, -1) < 0) continue;
+    if (sources[2].revents & POLLIN) {
+      answer_notification(isolation);
+    } else if (sources[2].revents) {
+      // seccomp_unotify(2): no process is left under the filter.
+      close(isolation->notifications);
+      isolation->notifications = -1;
+    }
+    if (sources[3].revents) fill_devices(isolation);
     if (sources[1].revents) {
       struct signalfd_siginfo info;
       while (read(signals, &info, sizeof info) > 0) {}
@@ -167,7 +235,7 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
     }
     if (!sources[0].revents) continue;
     switch (read_packet(isolation->control, command ? RUNNING : BEFORE_START, &isolation->request)) {
-      case START: command = start_command(isolation, mask); break;
+      case START: command = start_command(isolation); break;
       case SOCKET: send_socket(isolation, isolation->request.socket_kind); break;
       case INVALID: leave(isolation->control, STATUS_BAD_REQUEST);
       // Diorama has ended.

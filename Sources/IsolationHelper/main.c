@@ -135,7 +135,7 @@ int main(int count, char **arguments) {
         stderr);
     return STATUS_BAD_REQUEST;
   }
-  struct isolation isolation = {.control = (int)number};
+  struct isolation isolation = {.control = (int)number, .request.page = -1, .devices = -1, .notifications = -1};
   sigset_t all, mask;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &mask);

@@ -27,6 +27,7 @@ bool failed(struct isolation *isolation, int error, const char *format, ...) {
   vsnprintf(isolation->call, sizeof isolation->call, format, values);
   va_end(values);
   isolation->error = error;
+  isolation->advice[0] = 0;
   return false;
 }
 
@@ -178,21 +179,25 @@ static bool allow_low_ports(struct isolation *isolation) {
 }
 
 const struct step steps[] = {
-    {"user namespace", NULL, NULL},
-    {"PID namespace", "user namespace", NULL},
-    {"user and group IDs", "PID namespace", map_ids},
-    {"mount namespace", "user and group IDs", make_mount_namespace},
-    {"/proc", "mount namespace", mount_proc},
-    {"network namespaces", "user and group IDs", make_networks},
-    {"network links", "network namespaces", connect_networks},
-    {"routes", "network links", add_routes},
-    {"listener", "network namespaces", open_listener},
-    {"nftables rule", "listener", intercept},
-    {"DNS sockets", "network namespaces", open_dns},
+    {"user namespace", NULL, NULL, FOR_ISOLATION},
+    {"PID namespace", "user namespace", NULL, FOR_ISOLATION},
+    {"user and group IDs", "PID namespace", map_ids, FOR_ISOLATION},
+    {"mount namespace", "user and group IDs", make_mount_namespace, FOR_ISOLATION},
+    {"/proc", "mount namespace", mount_proc, FOR_ISOLATION},
+    {"network namespaces", "user and group IDs", make_networks, FOR_ISOLATION},
+    {"network links", "network namespaces", connect_networks, FOR_ISOLATION},
+    {"routes", "network links", add_routes, FOR_ISOLATION},
+    {"listener", "network namespaces", open_listener, FOR_ISOLATION},
+    {"nftables rule", "listener", intercept, FOR_ISOLATION},
+    {"DNS sockets", "network namespaces", open_dns, FOR_ISOLATION},
     // The new /proc can be written even where that of a container is read-only. In the network of the caller, root would
     // change the setting of the machine.
-    {"low ports", "network namespaces", allow_low_ports},
-    {"bound files", "mount namespace", bind_files},
+    {"low ports", "network namespaces", allow_low_ports, FOR_ISOLATION},
+    {"bound files", "mount namespace", bind_files, FOR_ISOLATION},
+    {"random devices", "/proc", replace_devices, FOR_RANDOM},
+    {"vDSO", "/proc", find_vdso, FOR_SUPERVISION},
+    {"seccomp notification", "vDSO", try_notification, FOR_SUPERVISION},
+    {"process memory", "seccomp notification", write_memory, FOR_SUPERVISION},
 };
 const size_t step_count = sizeof steps / sizeof *steps;
 #endif

@@ -24,6 +24,9 @@ static const struct {
     {"setup", 2, BEFORE_SETUP, SETUP},
     {"start", 1, BEFORE_START, START},
     {"socket", 2, BEFORE_START | RUNNING, SOCKET},
+    {"clock", 2, BEFORE_SETUP, CLOCK},
+    {"random", 3, BEFORE_SETUP, RANDOM},
+    {"preload", 2, BEFORE_SETUP | BEFORE_START, PRELOAD},
 };
 
 static const char *const socket_kinds[] = {"tcp4", "tcp6", "udp4", "udp6"};
@@ -37,13 +40,42 @@ static enum keyword refuse(int control, const char *format, const char *value) {
   return INVALID;
 }
 
-static bool append(struct list *list, char *item) {
+bool append_item(struct list *list, char *item) {
   char **items = realloc(list->items, (list->count + 2) * sizeof *items);
   if (!items) return false;
   list->items = items;
   items[list->count++] = item;
   items[list->count] = NULL;
   return true;
+}
+
+// cmsg(3): the union gives the buffer the alignment of a header.
+union rights {
+  char bytes[CMSG_SPACE(MAXIMUM_DESCRIPTORS * sizeof(int))];
+  struct cmsghdr header;
+};
+
+// Receives a packet. The result is its length; `descriptor` is the one that came with it, or negative. Others are closed.
+static ssize_t receive(int control, char *bytes, size_t size, int *descriptor) {
+  union rights rights = {0};
+  struct iovec content = {bytes, size};
+  struct msghdr message = {
+    .msg_iov = &content, .msg_iovlen = 1, .msg_control = rights.bytes, .msg_controllen = sizeof rights.bytes};
+  ssize_t length = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+  *descriptor = -1;
+  for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); length >= 0 && header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= header->cmsg_len; at += sizeof(int)) {
+      if (*descriptor >= 0) close(*descriptor);
+      memcpy(descriptor, CMSG_DATA(header) + at, sizeof(int));
+    }
+  }
+  return length;
+}
+
+static bool read_wish(const char *text, enum wish *wish) {
+  *wish = !strcmp(text, "required") ? REQUIRED : !strcmp(text, "optional") ? OPTIONAL : NOT_WANTED;
+  return *wish != NOT_WANTED;
 }
 
 enum keyword read_packet(int control, enum phase phase, struct request *request) {
@@ -54,7 +86,8 @@ enum keyword read_packet(int control, enum phase phase, struct request *request)
   if (length <= 0) return CLOSED;
   char *bytes = malloc((size_t)length + 1);
   if (!bytes) return refuse(control, "no memory for a packet", "");
-  if (recv(control, bytes, (size_t)length, 0) != length) return CLOSED;
+  int descriptor;
+  if (receive(control, bytes, (size_t)length, &descriptor) != length) return CLOSED;
   bytes[length] = 0;
 
   char *fields[MAXIMUM_FIELDS] = {bytes};
@@ -70,12 +103,13 @@ enum keyword read_packet(int control, enum phase phase, struct request *request)
   if (count != keywords[row].fields) return refuse(control, "wrong number of fields in '%s'", fields[0]);
   if (!(keywords[row].phases & phase)) return refuse(control, "'%s' came at the wrong time", fields[0]);
 
+  if (descriptor >= 0 && keywords[row].keyword != CLOCK) close(descriptor);
   bool is_stored = true;
   switch (keywords[row].keyword) {
-    case ARG: is_stored = append(&request->arguments, fields[1]); break;
+    case ARG: is_stored = append_item(&request->arguments, fields[1]); break;
     case ENV:
       if (!strchr(fields[1], '=')) return refuse(control, "a variable without '=': '%.100s'", fields[1]);
-      is_stored = append(&request->variables, fields[1]);
+      is_stored = append_item(&request->variables, fields[1]);
       break;
     case CWD:
       if (fields[1][0] != '/') return refuse(control, "not an absolute path: '%.300s'", fields[1]);
@@ -84,7 +118,7 @@ enum keyword read_packet(int control, enum phase phase, struct request *request)
     case BIND:
       for (int each = 1; each < 3; each++)
         if (fields[each][0] != '/') return refuse(control, "not an absolute path: '%.300s'", fields[each]);
-      is_stored = append(&request->sources, fields[1]) && append(&request->targets, fields[2]);
+      is_stored = append_item(&request->sources, fields[1]) && append_item(&request->targets, fields[2]);
       break;
     case USERS:
       if (strcmp(fields[1], "new")) return refuse(control, "'users' is 'new', not '%.100s'", fields[1]);
@@ -102,6 +136,23 @@ enum keyword read_packet(int control, enum phase phase, struct request *request)
       for (size_t each = 0; each < sizeof socket_kinds / sizeof *socket_kinds; each++)
         if (!strcmp(socket_kinds[each], fields[1])) request->socket_kind = socket_kinds[each];
       if (!request->socket_kind) return refuse(control, "unknown kind of socket '%.100s'", fields[1]);
+      break;
+    case CLOCK:
+      if (!read_wish(fields[1], &request->clock))
+        return refuse(control, "'clock' is 'required' or 'optional', not '%.100s'", fields[1]);
+      if (descriptor < 0) return refuse(control, "'clock' came without a descriptor", "");
+      request->page = descriptor;
+      break;
+    case RANDOM:
+      if (!read_wish(fields[1], &request->random))
+        return refuse(control, "'random' is 'required' or 'optional', not '%.100s'", fields[1]);
+      request->seed = fields[2];
+      break;
+    case PRELOAD:
+      // ld.so(8): spaces and colons separate libraries.
+      if (fields[1][0] != '/' || strpbrk(fields[1], " :"))
+        return refuse(control, "not an absolute path without spaces and colons: '%.300s'", fields[1]);
+      request->preload = fields[1];
       break;
     default: break;
   }
@@ -122,11 +173,7 @@ bool send_packet(int control, const char *const *fields, const int *descriptors,
     length += size;
   }
   struct iovec content = {bytes, length};
-  // cmsg(3): the union gives the buffer the alignment of a header.
-  union {
-    char bytes[CMSG_SPACE(MAXIMUM_DESCRIPTORS * sizeof(int))];
-    struct cmsghdr header;
-  } rights = {0};
+  union rights rights = {0};
   struct msghdr message = {.msg_iov = &content, .msg_iovlen = 1};
   if (count) {
     message.msg_control = rights.bytes;

@@ -1,5 +1,6 @@
 #pragma once
 #if defined(__linux__)
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,10 +10,15 @@
 // the supervisor maps the clock's page into it and replaces the functions of its vDSO that tell the time. Realtime clocks
 // follow the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
 //
+// With a seed, also their random values: the supervisor answers getrandom(2), and replaces the random bytes that the kernel
+// hands to each new program (AT_RANDOM). The values depend on the seed, on the place of a process in the tree of processes,
+// and on how many it was given before. They are the ones of ChaCha20 (RFC 8439), with a key that is derived from the seed.
+// Which runtimes follow is listed in IsolationHelper/PROTOCOL.md.
+//
 // In the order of their use:
 //
 //     server   diorama_clock_page_create, diorama_clock_page_map, diorama_clock_move (as often as it likes)
-//     helper   diorama_clock_supervisor_create, fork
+//     helper   diorama_clock_supervisor_create, diorama_clock_supervisor_seed (if it has a seed), fork
 //     child    diorama_clock_enter, exec
 //     helper   diorama_clock_receive_listener; then diorama_clock_answer, whenever poll(2) reports POLLIN for it; until
 //              POLLHUP, when all programs have ended (and, before Linux 6.11, have been waited for)
@@ -40,13 +46,14 @@ void diorama_clock_move(
 
 /// Installs the filter in the calling process, which must have one thread, and sends the listener over a Unix socket.
 ///
-/// Sets no_new_privs: programs that are setuid run without their owner's rights. Fails with EBUSY below another listener.
-int diorama_clock_enter(int socket, char *error);
+/// Without CAP_SYS_ADMIN it sets no_new_privs: programs that are setuid run without their owner's rights. `has_seed` is
+/// whether the supervisor has a seed. On failure errno is that of the system call: EBUSY below another listener.
+int diorama_clock_enter(int socket, bool has_seed, char *error);
 
 /// Receives the listener that `diorama_clock_enter` sent. -1 if the child could not install the filter.
 int diorama_clock_receive_listener(int socket, char *error);
 
-/// Called with one line for each program that keeps the real clock, and why.
+/// Called with one line for each program that keeps the real clock or random values, and why.
 typedef void (*diorama_clock_report)(void *context, const char *line);
 
 struct diorama_clock_supervisor;
@@ -54,6 +61,23 @@ struct diorama_clock_supervisor;
 /// Checks that programs can be given the clock of `page`, before a filter is installed. Does not keep the descriptor.
 struct diorama_clock_supervisor *diorama_clock_supervisor_create(
   int page, diorama_clock_report report, void *context, char *error);
+
+/// Gives programs random values from a seed. To be called before the first one starts.
+int diorama_clock_supervisor_seed(
+  struct diorama_clock_supervisor *supervisor, const void *seed, size_t length, char *error);
+
+/// Random bytes from the seed that belong to no process.
+enum diorama_random_purpose {
+  /// The content of /dev/random and /dev/urandom.
+  DIORAMA_RANDOM_DEVICES = 3,
+  /// Variables by which runtimes are seeded.
+  DIORAMA_RANDOM_VARIABLES = 4,
+};
+
+/// Fills memory with random bytes from the seed. `offset` is a multiple of 64.
+void diorama_random_fill(
+  const struct diorama_clock_supervisor *supervisor, enum diorama_random_purpose purpose, uint64_t offset, void *bytes,
+  size_t length);
 
 /// Answers one notification of the listener. Does not block after poll(2) has reported POLLIN.
 void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int listener);

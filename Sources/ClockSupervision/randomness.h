@@ -1,0 +1,45 @@
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// Random bytes for each process, from a seed and the place of the process in the tree of processes: the order in which its
+// parent, and each ancestor, has created children. Never from process IDs or time.
+
+/// What a stream of random bytes is for. Streams of different purposes or ordinals have nothing in common.
+/// Others are those of diorama_random_purpose.
+enum purpose { OF_CALL = 0, OF_CHILD = 1, OF_SEED = 2 };
+
+struct process {
+  pid_t pid;
+  // When it was started, in clock ticks since boot: together with the ID, unique.
+  uint64_t start;
+  unsigned char key[32];
+  // How many random values it was given, and how many processes it has created.
+  uint64_t calls, forks;
+  // Whether the process that was created last is not known yet; the thread that created it; and the last ID that the kernel
+  // had used before.
+  bool has_unknown_child;
+  pid_t creator, last_pid;
+};
+
+struct randomness {
+  // The first one is the supervisor itself, from whose key all others derive.
+  struct process *processes;
+  size_t count, room;
+};
+
+/// Returns false if there is no memory.
+bool randomness_create(struct randomness *randomness, const void *seed, size_t length);
+void randomness_free(struct randomness *randomness);
+
+/// Bytes of a stream, from an offset that is a multiple of 64.
+void random_stream(
+  const unsigned char key[32], int purpose, uint64_t ordinal, uint64_t offset, void *bytes, size_t length);
+
+/// The process of a thread. NULL if it has ended, or there is no memory. Valid until the next call.
+struct process *randomness_find(struct randomness *randomness, pid_t thread);
+
+/// Notes that a thread is about to create a process.
+void randomness_note_fork(struct randomness *randomness, pid_t thread);
