@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <linux/filter.h>
-#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -37,17 +36,12 @@ static const struct sock_filter of_starts[] = {
   LOAD(nr),
 };
 
-// The creation of a process is reported since its place among others decides which random values it gets; that of a thread
-// is not. The flags of clone3 are in memory, which a filter cannot read: every C library has clone for kernels without it.
+// glibc calls set_robust_list in each new process and thread, whether it was forked or executed. This shows processes in the
+// order of their creation, on which their random values depend. A report of fork itself would make it fail with EINTR if a
+// signal arrives before the report is read, which programs do not expect; the result of set_robust_list is not used.
 static const struct sock_filter of_randomness[] = {
   NOTIFY_IF(__NR_getrandom),
-  IF(__NR_clone3, 0, 1), RETURN(SECCOMP_RET_ERRNO | ENOSYS),
-#if defined(__x86_64__)
-  NOTIFY_IF(__NR_fork),
-  NOTIFY_IF(__NR_vfork),
-#endif
-  IF(__NR_clone, 0, 4), LOAD(args[0]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1), ALLOW,
-  RETURN(SECCOMP_RET_USER_NOTIF),
+  NOTIFY_IF(__NR_set_robust_list),
 };
 
 static const struct sock_filter of_clocks[] = {

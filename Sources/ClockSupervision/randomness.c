@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "randomness.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,17 +42,25 @@ static ssize_t read_file(const char *path, char *text, size_t size) {
   return length;
 }
 
-// proc_pid_stat(5). Of a thread, it has the parent of the process, and the start of the thread.
-static bool read_stat(pid_t thread, char *state, pid_t *parent, uint64_t *start) {
+// What proc_pid_stat(5) tells. Of a thread, the parent of its process, and the start of the thread.
+struct stat_line {
+  char state;
+  pid_t parent, session;
+  uint64_t start;
+};
+
+static bool read_stat(pid_t thread, struct stat_line *line) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", thread);
   if (read_file(path, text, sizeof text) <= 0) return false;
   // The name, in parentheses, may contain anything.
   const char *rest = strrchr(text, ')');
   return rest
-    && sscanf(rest + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", state, parent, start)
-    == 3;
+    && sscanf(rest + 1, " %c %d %*s %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &line->state,
+      &line->parent, &line->session, &line->start) == 4;
 }
+
+static bool is_ended(char state) { return state == 'Z' || state == 'X'; }
 
 // proc_pid_status(5).
 static pid_t read_process(pid_t thread) {
@@ -61,60 +70,26 @@ static pid_t read_process(pid_t thread) {
   return line ? (pid_t)strtol(line + 6, NULL, 10) : thread;
 }
 
-// The last process ID that was used in our PID namespace: the last word of proc_loadavg(5).
-static pid_t read_last_pid(void) {
-  char text[128];
-  const char *word = read_file("/proc/loadavg", text, sizeof text) > 0 ? strrchr(text, ' ') : NULL;
-  return word ? (pid_t)strtol(word, NULL, 10) : -1;
-}
-
-// The newest child of a thread: the last one of proc_tid_children(5), which are in the order of their creation. 0 if none.
-static pid_t read_newest_child(pid_t process, pid_t thread) {
-  char path[64], text[4096];
-  snprintf(path, sizeof path, "/proc/%d/task/%d/children", process, thread);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  pid_t newest = 0, number = 0;
-  for (ssize_t length; (length = read(file, text, sizeof text)) > 0;) {
-    for (ssize_t i = 0; i < length; i++) {
-      if (text[i] >= '0' && text[i] <= '9') {
-        number = number * 10 + text[i] - '0';
-      } else if (number) {
-        newest = number;
-        number = 0;
-      }
-    }
-  }
-  close(file);
-  return newest;
-}
-
 static bool has_ended(const struct process *process) {
-  char state;
-  pid_t parent;
-  uint64_t start;
-  return !read_stat(process->pid, &state, &parent, &start) || start != process->start || state == 'Z' || state == 'X';
+  struct stat_line now;
+  return !read_stat(process->pid, &now) || now.start != process->start || is_ended(now.state);
 }
 
 // Forgets processes that have ended, whenever the number of known ones has doubled.
-static bool make_room(struct randomness *randomness) {
-  if (randomness->count < randomness->room) return true;
+static void forget_ended(struct randomness *randomness) {
+  if (randomness->count < randomness->limit) return;
   size_t kept = 1;
   for (size_t i = 1; i < randomness->count; i++)
     if (!has_ended(&randomness->processes[i])) randomness->processes[kept++] = randomness->processes[i];
   randomness->count = kept;
-  size_t room = kept * 2 < 64 ? 64 : kept * 2;
-  struct process *processes = realloc(randomness->processes, room * sizeof *processes);
-  if (!processes) return kept < randomness->room;
-  randomness->processes = processes;
-  randomness->room = room;
-  return true;
+  randomness->limit = kept < 256 ? 512 : kept * 2;
 }
 
 bool randomness_create(struct randomness *randomness, const void *seed, size_t length) {
   *randomness = (struct randomness){0};
   if (!(randomness->processes = calloc(64, sizeof *randomness->processes))) return false;
   randomness->room = 64;
+  randomness->limit = 512;
   randomness->count = 1;
   randomness->processes[0].pid = getpid();
   make_key(randomness->processes[0].key, seed, length);
@@ -126,55 +101,77 @@ void randomness_free(struct randomness *randomness) {
   randomness->processes = NULL;
 }
 
-// The process that has created a child. If that has ended, the child has become ours: then the one that has ended since,
-// after it had created a process that is not known yet; of several, the one that did so last before the child's ID was used.
-static struct process *find_parent(struct randomness *randomness, pid_t child, pid_t parent) {
-  struct process *found = &randomness->processes[0];
-  for (size_t i = randomness->count - 1; i > 0; i--)
-    if (randomness->processes[i].pid == parent) return &randomness->processes[i];
+// Where a process of which only the ID is known is in the table; 0 if it is not.
+static size_t find_by_id(const struct randomness *randomness, pid_t pid) {
+  // The newest first: those that run are near the end.
+  size_t i = randomness->count - 1;
+  while (i > 0 && randomness->processes[i].pid != pid) i--;
+  return i;
+}
+
+// Whose child an orphan is that the kernel has given to us: the leader of its session, if that has ended, as in a program
+// that becomes a daemon; otherwise the process that ended and was created last before it. The latter is a guess if several
+// programs do this at once.
+static size_t find_ended_parent(const struct randomness *randomness, pid_t child, pid_t session) {
+  size_t leader = find_by_id(randomness, session), found = 0;
+  if (leader && session != child && has_ended(&randomness->processes[leader])) return leader;
   for (size_t i = 1; i < randomness->count; i++) {
-    struct process *each = &randomness->processes[i];
-    bool is_earlier = each->has_unknown_child && each->last_pid < child;
-    if (is_earlier && (found->pid == getpid() || found->last_pid < each->last_pid) && has_ended(each)) found = each;
+    const struct process *each = &randomness->processes[i];
+    if (each->pid < child && (!found || randomness->processes[found].pid < each->pid) && has_ended(each)) found = i;
   }
   return found;
 }
 
-struct process *randomness_find(struct randomness *randomness, pid_t thread) {
-  char state;
-  pid_t parent;
-  uint64_t start;
-  if (!read_stat(thread, &state, &parent, &start)) return NULL;
-  // The newest first: those that run are near the end.
-  for (size_t i = randomness->count - 1; i > 0; i--)
-    if (randomness->processes[i].pid == thread && randomness->processes[i].start == start) return &randomness->processes[i];
-  pid_t pid = read_process(thread);
-  if (pid != thread) return randomness_find(randomness, pid);
-  if (!make_room(randomness)) return NULL;
-  struct process *creator = find_parent(randomness, pid, parent);
-  if (!creator->has_unknown_child) creator->forks++;
-  creator->has_unknown_child = false;
-  struct process *process = &randomness->processes[randomness->count++];
+static struct process *add(struct randomness *randomness, size_t parent, pid_t pid, uint64_t start) {
+  if (randomness->count == randomness->room) {
+    struct process *moved = realloc(randomness->processes, 2 * randomness->room * sizeof *moved);
+    if (!moved) return NULL;
+    randomness->processes = moved;
+    randomness->room *= 2;
+  }
+  struct process *creator = &randomness->processes[parent], *process = &randomness->processes[randomness->count++];
   *process = (struct process){.pid = pid, .start = start};
-  random_stream(creator->key, OF_CHILD, creator->forks, 0, process->key, sizeof process->key);
+  random_stream(creator->key, OF_CHILD, creator->children++, 0, process->key, sizeof process->key);
   return process;
 }
 
-void randomness_note_fork(struct randomness *randomness, pid_t thread) {
-  struct process *process = randomness_find(randomness, thread);
-  if (!process) return;
-  pid_t last = read_last_pid();
-  // Since its last call, no process was created: a signal has interrupted that call, and this is the same again.
-  if (process->forks && process->creator == thread && process->last_pid == last) return;
-  // Its last child, if it is still there, becomes known before the next one.
-  if (process->has_unknown_child) {
-    pid_t pid = process->pid, newest = read_newest_child(pid, process->creator);
-    if (newest) randomness_find(randomness, newest);
-    if (!(process = randomness_find(randomness, pid))) return;
+// Adds the children of a thread that were created before another child of the process, and are not known yet: those of
+// which nothing was reported so far, since the kernel has let the other one run first. proc_tid_children(5) lists them in
+// the order of their creation.
+static void add_older_children(struct randomness *randomness, size_t parent, pid_t thread, pid_t child) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task/%d/children", randomness->processes[parent].pid, thread);
+  FILE *list = fopen(path, "re");
+  if (!list) return;
+  for (int pid; fscanf(list, "%d", &pid) == 1 && pid != child;) {
+    struct stat_line its;
+    size_t known = find_by_id(randomness, pid);
+    // One that has ended already has told us nothing, and never will.
+    if (pid > child || !read_stat(pid, &its) || is_ended(its.state)) continue;
+    if (!known || randomness->processes[known].start != its.start) add(randomness, parent, pid, its.start);
   }
-  process->forks++;
-  process->has_unknown_child = true;
-  process->creator = thread;
-  process->last_pid = last;
+  fclose(list);
+}
+
+struct process *randomness_find(struct randomness *randomness, pid_t thread) {
+  char path[64];
+  struct stat_line its;
+  if (!read_stat(thread, &its)) return NULL;
+  size_t known = find_by_id(randomness, thread);
+  if (known && randomness->processes[known].start == its.start) return &randomness->processes[known];
+  pid_t pid = read_process(thread);
+  if (pid != thread) return randomness_find(randomness, pid);
+  forget_ended(randomness);
+  size_t parent = find_by_id(randomness, its.parent);
+  if (parent) {
+    snprintf(path, sizeof path, "/proc/%d/task", its.parent);
+    DIR *threads = opendir(path);
+    for (struct dirent *entry; threads && (entry = readdir(threads));)
+      if (*entry->d_name != '.') add_older_children(randomness, parent, (pid_t)strtol(entry->d_name, NULL, 10), pid);
+    if (threads) closedir(threads);
+  } else if (its.parent == getpid()) {
+    parent = find_ended_parent(randomness, pid, its.session);
+  }
+  return add(randomness, parent, pid, its.start);
 }
 #endif

@@ -16,18 +16,14 @@ struct process {
   // When it was started, in clock ticks since boot: together with the ID, unique.
   uint64_t start;
   unsigned char key[32];
-  // How many random values it was given, and how many processes it has created.
-  uint64_t calls, forks;
-  // Whether the process that was created last is not known yet; the thread that created it; and the last ID that the kernel
-  // had used before.
-  bool has_unknown_child;
-  pid_t creator, last_pid;
+  // How many random values it was given, and how many of its children are known.
+  uint64_t calls, children;
 };
 
 struct randomness {
   // The first one is the supervisor itself, from whose key all others derive.
   struct process *processes;
-  size_t count, room;
+  size_t count, room, limit;
 };
 
 /// Returns false if there is no memory.
@@ -38,8 +34,6 @@ void randomness_free(struct randomness *randomness);
 void random_stream(
   const unsigned char key[32], int purpose, uint64_t ordinal, uint64_t offset, void *bytes, size_t length);
 
-/// The process of a thread. NULL if it has ended, or there is no memory. Valid until the next call.
+/// The process of a thread. To be called as early as possible in the life of a process, since its place is that among the
+/// children of its parent. NULL if it has ended, or there is no memory. Valid until the next call.
 struct process *randomness_find(struct randomness *randomness, pid_t thread);
-
-/// Notes that a thread is about to create a process.
-void randomness_note_fork(struct randomness *randomness, pid_t thread);

@@ -439,12 +439,8 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
     is_start = true;
   } else if (call->data.nr == __NR_getrandom) {
     given = give_random(supervisor, listener, call, &answer);
-#if defined(__x86_64__)
-  } else if (call->data.nr == __NR_clone || call->data.nr == __NR_fork || call->data.nr == __NR_vfork) {
-#else
-  } else if (call->data.nr == __NR_clone) {
-#endif
-    randomness_note_fork(&supervisor->randomness, (pid_t)call->pid);
+  } else if (call->data.nr == __NR_set_robust_list) {
+    randomness_find(&supervisor->randomness, (pid_t)call->pid);
   } else {
     tell_time(supervisor, listener, call, &answer);
   }

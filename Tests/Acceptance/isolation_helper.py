@@ -36,6 +36,11 @@ UNPRIVILEGED = 65534
 MARK = "DIORAMA_ISOLATION_TEST=" + os.environ.get("DIORAMA_ISOLATION_TEST", str(os.getpid()))
 
 
+# 2018-01-01 and 2100-01-01, UTC, in nanoseconds.
+SECOND = 10**9
+PAST, FUTURE = 1514764800 * SECOND, 4102444800 * SECOND
+
+
 class Failed(Exception):
     """A `failed` packet."""
 
@@ -49,8 +54,8 @@ class Isolated:
 
     helper = None  # the helper's path, readable for every user
 
-    def __init__(self, *command, identity=(), binds=(), cwd="/", variables=(), prefix=(), extra=(), version="1", takes_terminal=False, **popen):
-        self.files = []
+    def __init__(self, *command, identity=(), binds=(), cwd="/", variables=(), prefix=(), extra=(), version="1", takes_terminal=False, clock=None, seed=None, wish="required", **popen):
+        self.files, self.unavailable, self.reports = [], [], []
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.settimeout(support.PATIENCE)
         popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
@@ -74,6 +79,10 @@ class Isolated:
                 self.send(*packet)
             if "user namespace" in identity:
                 self.send("users", "new")
+            if clock:
+                socket.send_fds(self.control, [f"clock\0{wish}".encode()], [clock.page])
+            if seed is not None:
+                self.send("random", wish, seed)
             for source, target in binds:
                 self.send("bind", source, target)
             self.send("setup", version)
@@ -100,6 +109,9 @@ class Isolated:
         fields = os.fsdecode(content).split("\0")
         if fields[0] == "failed":
             raise Failed(fields[1:])
+        if fields[0] == "report" or fields[1:2] == ["unavailable"]:
+            (self.reports if fields[0] == "report" else self.unavailable).append(fields)
+            return self.receive(keyword, count)
         if fields[0] not in keyword.split("|") or len(files) != count:
             raise AssertionError(f"{fields} with {len(files)} descriptors, expected {keyword} with {count}")
         return fields, files
@@ -133,6 +145,29 @@ class Isolated:
 
     def __exit__(self, *_):
         self.close()
+
+
+class Clock:
+    """A page that the programs of isolated commands map. The functions are those of ClockSupervision."""
+
+    REAL, FROZEN, OFFSET, SCALED = range(4)
+
+    @classmethod
+    def build(cls, folder):
+        sources = support.ROOT / "Sources/ClockSupervision"
+        subprocess.run(["cc", "-shared", "-fPIC", "-I", sources / "include", sources / "page.c", "-o", folder / "page.so"], check=True)
+        cls.library = ctypes.CDLL(folder / "page.so")
+        cls.library.diorama_clock_page_map.restype = ctypes.c_void_p
+        cls.library.diorama_clock_move.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_double]
+
+    def __init__(self, mode=FROZEN, shown=PAST):
+        error = ctypes.create_string_buffer(256)
+        self.page = self.library.diorama_clock_page_create(error)
+        self.mapped = self.library.diorama_clock_page_map(self.page, error)
+        self.move(mode, shown)
+
+    def move(self, mode, shown, rate=1.0):
+        self.library.diorama_clock_move(self.mapped, mode, time.time_ns(), shown, rate)
 
 
 class Backend:
