@@ -63,9 +63,10 @@ void diorama_clock_move(
     record.nanoseconds += SECOND;
   }
   // Writes the record that is not in use, makes readers use it, then does the same with the other one.
-  uint64_t sequence = __atomic_load_n(&page->sequence, __ATOMIC_RELAXED);
+  uint64_t changes = __atomic_load_n(&page->sequence, __ATOMIC_RELAXED) >> 3;
   for (int turn = 0; turn < 2; turn++) {
-    sequence += 1;
+    changes += 1;
+    uint64_t sequence = changes << 3 | (uint64_t)mode << 1 | (changes & 1);
     // A reader that still copies this record must notice the change of the sequence before it.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     store(&page->records[sequence & 1], &record);

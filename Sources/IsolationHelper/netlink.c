@@ -96,6 +96,9 @@ bool add_link_pair(struct isolation *isolation, int netlink, int peer_namespace)
   begin_message(&messages, RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &info, sizeof info);
   add_attribute(&messages, IFLA_IFNAME, A_LINK, sizeof A_LINK);
   add_attribute(&messages, IFLA_MTU, &MTU, sizeof MTU);
+  // Always the same, since UUIDs of version 1 contain it (RFC 9562). Locally administered, in a network with one peer.
+  static const unsigned char address[] = {0x02, 0x64, 0x69, 0x6f, 0x00, 0x01};
+  add_attribute(&messages, IFLA_ADDRESS, address, sizeof address);
   size_t link = begin_nested(&messages, IFLA_LINKINFO);
   add_attribute(&messages, IFLA_INFO_KIND, "veth", sizeof "veth");
   size_t data = begin_nested(&messages, IFLA_INFO_DATA);

@@ -132,7 +132,7 @@ def check_code(checks, folder):
     """Assembles the comments beside the machine code."""
     for architecture, target in (("x86_64", "x86_64-linux-gnu"), ("arm64", "aarch64-linux-gnu")):
         text = (SOURCES / f"code_{architecture}.h").read_text()
-        for name in ("clock_code", "clock_loader"):
+        for name in ("clock_code", "clock_loader", "random_code"):
             assembly = re.search(rf"/\* assembly of {name}\n(.*?)\*/", text, re.S).group(1)
             listed = re.search(rf"char {name}\[\] = {{(.*?)}};", text, re.S).group(1)
             source, result, code = folder / "code.s", folder / "code.o", folder / "code.bin"

@@ -7,7 +7,8 @@
 //
 // Layout, in the byte order of the machine:
 //
-//       0  sequence   records[sequence & 1] is valid; the other one may be incomplete
+//       0  sequence   bit 0: the record that is valid; the other one may be incomplete. Bits 1 and 2: its mode, so that one
+//                     read is enough to know it. The other bits count the changes.
 //       8  signature  DIORAMA_CLOCK_SIGNATURE
 //      64  records[0]
 //     128  records[1]
@@ -17,7 +18,7 @@
 // killed while it wrote stops no program.
 
 /// In every page, so that a wrong descriptor is noticed.
-#define DIORAMA_CLOCK_SIGNATURE UINT64_C(0x316b636f6c636f64) // "doclock1"
+#define DIORAMA_CLOCK_SIGNATURE UINT64_C(0x326b636f6c636f64) // "doclock2"
 
 /// As a clock id, asks a patched vDSO where the page is mapped: `clock_gettime(DIORAMA_CLOCK_MAGIC, …)` stores the address
 /// in `tv_sec`, and fails with EINVAL in a program that has the real clock. As the sixth argument of a raw system call
