@@ -125,12 +125,14 @@ static void wait_for_end(struct isolation *isolation, int status) {
 }
 
 static void end_trial(struct isolation *isolation) {
-  if (isolation->trial <= 0) return;
-  kill(isolation->trial, SIGKILL);
-  waitpid(isolation->trial, NULL, 0);
-  close(isolation->trial_status);
-  close(isolation->notifications);
-  isolation->trial = 0;
+  if (isolation->trial > 0) {
+    kill(isolation->trial, SIGKILL);
+    waitpid(isolation->trial, NULL, 0);
+    close(isolation->trial_status);
+    close(isolation->notifications);
+    isolation->trial = 0;
+    isolation->notifications = -1;
+  }
   // The command gets the first process ID, as without a trial: pid_namespaces(7), /proc/sys/kernel/ns_last_pid.
   struct isolation unused;
   write_file(&unused, "/proc/sys/kernel/ns_last_pid", "1");

@@ -1,6 +1,7 @@
 """Drives diorama-isolate by its protocol, without Diorama: as this user, in a user namespace, and, for root, as an
 unprivileged user. Real clients inside must reach the listener with their original destination, whatever the name,
-address and port; and nothing of a command may be left when it, the helper, or the helper's parent has ended.
+address and port; and nothing of a command may be left when it, the helper, or the helper's parent has ended. All of this
+holds with a clock and random values of its own, too, which real programs must follow.
 
     isolation_helper.py [--starts N]
 """
@@ -11,6 +12,7 @@ import contextlib
 import ctypes
 import http.server
 import json
+import mmap
 import os
 import pathlib
 import platform
@@ -28,6 +30,7 @@ import time
 
 import support
 
+STEPS = 17  # lines of --probe
 TOOLS = ["curl", "wget", "git", "unshare", "setsid"]
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PYTHON = shutil.which("python3", path=PATH) or sys.executable
@@ -58,6 +61,9 @@ class Isolated:
         self.files, self.unavailable, self.reports = [], [], []
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.settimeout(support.PATIENCE)
+        if "supervised" in identity:
+            clock, seed = clock or Clock(), "1" if seed is None else seed
+        self.clock = clock
         popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
         if "unprivileged" in identity:
             popen.update(user=UNPRIVILEGED, group=UNPRIVILEGED, extra_groups=[])
@@ -131,6 +137,8 @@ class Isolated:
 
     def close(self):
         self.control.close()
+        if self.clock:
+            self.clock.close()
         for file in self.files:
             file.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -152,19 +160,31 @@ class Clock:
 
     REAL, FROZEN, OFFSET, SCALED = range(4)
 
+    library = None
+
     @classmethod
-    def build(cls, folder):
+    def build(cls):
+        folder = pathlib.Path(Isolated.helper).parent
         sources = support.ROOT / "Sources/ClockSupervision"
-        subprocess.run(["cc", "-shared", "-fPIC", "-I", sources / "include", sources / "page.c", "-o", folder / "page.so"], check=True)
+        # In `--hold` and `--terminal` it is there.
+        if not (folder / "page.so").exists():
+            subprocess.run(["cc", "-shared", "-fPIC", "-I", sources / "include", sources / "page.c", "-o", folder / "page.so"], check=True)
         cls.library = ctypes.CDLL(folder / "page.so")
         cls.library.diorama_clock_page_map.restype = ctypes.c_void_p
+        cls.library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         cls.library.diorama_clock_move.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_double]
 
     def __init__(self, mode=FROZEN, shown=PAST):
+        if not self.library:
+            self.build()
         error = ctypes.create_string_buffer(256)
         self.page = self.library.diorama_clock_page_create(error)
         self.mapped = self.library.diorama_clock_page_map(self.page, error)
         self.move(mode, shown)
+
+    def close(self):
+        self.library.munmap(self.mapped, mmap.PAGESIZE)
+        os.close(self.page)
 
     def move(self, mode, shown, rate=1.0):
         self.library.diorama_clock_move(self.mapped, mode, time.time_ns(), shown, rate)
@@ -403,6 +423,8 @@ def streams(checks, folder, identity, title):
     checks.that(lines[0] == str(place), f"{title}: the working directory is as requested", lines[0])
     wanted = {MARK, *variables[:1], "LINES=one", "two", "BYTES=\udcff", f"PATH={PATH}"}
     unset = {line for line in lines[1:-2] if line.split("=")[0] not in ("PWD", "SHLVL", "_")}
+    if "supervised" in identity:
+        wanted |= {line for line in unset if line.startswith(("PYTHONHASHSEED=", "PERL_HASH_SEED="))}
     checks.that(unset == wanted, f"{title}: exactly the given variables are set", unset ^ wanted)
     checks.that(lines[-2] == "2", f"{title}: process IDs start with 2", lines[-2])
     checks.that((other, errors) == (b"other\n", b"error\n"), f"{title}: other descriptors are inherited; /proc shows the PIDs inside", (other, errors))
@@ -673,8 +695,8 @@ def failure(*command, **more):
 def errors(checks, folder, identity, title):
     (folder / "plain").write_text("no program")
     for words, more, status, step, call in (
-        (["no-such-program"], {}, 127, "command", "posix_spawnp no-such-program"),
-        ([folder / "plain"], {}, 126, "command", "posix_spawnp"),
+        (["no-such-program"], {}, 127, "command", "execve no-such-program"),
+        ([folder / "plain"], {}, 126, "command", "execve"),
         (["true"], {"cwd": "/no/such/folder"}, 126, "working directory", "chdir /no/such/folder"),
     ):
         found, code = failure(*words, identity=identity, **more)
@@ -752,7 +774,155 @@ def failing_steps(checks):
         else:
             failed = [line for line in lines if line.startswith(f"{step}: failed: {call}") and advice in line]
             untried = [line for line in lines if f": not tried, because it needs: {step}" in line]
-            checks.that(probe.returncode == 1 and failed and untried and len(lines) == 13, f"the probe shows that {step} fails", probe.stdout)
+            checks.that(probe.returncode == 1 and failed and untried and len(lines) == STEPS, f"the probe shows that {step} fails", probe.stdout)
+
+
+GO = """package main
+import ("crypto/rand"; "fmt"; "time")
+func main() { bytes := make([]byte, 16); rand.Read(bytes); fmt.Printf("%d %x\\n", time.Now().UnixNano(), bytes) }
+"""
+JAVA = """import java.security.SecureRandom; import java.time.Instant; import java.util.*;
+public class Values {
+  public static void main(String[] words) {
+    byte[] bytes = new byte[16];
+    new SecureRandom().nextBytes(bytes);
+    Instant now = Instant.now();
+    System.out.println((now.getEpochSecond() * 1000000000L + now.getNano()) + " " + UUID.randomUUID() + HexFormat.of().formatHex(bytes));
+  }
+}
+"""
+PYTHON_VALUES = """import os, random, secrets, sys, time, uuid
+print(time.time_ns(), random.random(), secrets.token_hex(8), uuid.uuid1(), uuid.uuid4(), hash("a"), {"a", "b", "c", "d"}, os.urandom(8), flush=True)
+for _ in sys.stdin: print(time.time_ns(), flush=True)
+"""
+NODE_VALUES = "const c = require('crypto'); console.log(`${Date.now()}000000`, Math.random(), c.randomBytes(8).toString('hex'), c.randomUUID())"
+RUBY_VALUES = "require 'securerandom'; puts [Process.clock_gettime(0, :nanosecond), rand, SecureRandom.hex(8), 'a'.hash, [1, 2, 3, 4, 5].shuffle].join(' ')"
+PERL_VALUES = "%h = map { $_ => 1 } 1 .. 9; print time, '000000000 ', rand, keys %h"
+SWIFT = """var generator = SystemRandomNumberGenerator()
+print("0", generator.next() as UInt64, Double.random(in: 0..<1), Set(["a", "b", "c", "d"]))"""
+
+
+def values(checks, folder):
+    """Programs that print the time in nanoseconds, if not 0, and random values."""
+    found = {
+        "date": ["sh", "-c", "echo $(date +%s%N) $(openssl rand -hex 16)"],
+        "Python": [PYTHON, "-c", PYTHON_VALUES],
+        "node": ["node", "-e", NODE_VALUES],
+        "static Go": [folder / "go"],
+        "Java": ["java", "-cp", folder, "Values"],
+        "Ruby": ["ruby", "-e", RUBY_VALUES],
+        "perl": ["perl", "-e", PERL_VALUES],
+        "bash": ["bash", "-c", "echo 0 $SRANDOM $$"],
+        "devices": ["sh", "-c", "echo 0 $(head -c 1000000 /dev/urandom | cksum) $(head -c 1000000 /dev/random | cksum)"],
+        "curl": ["sh", "-c", "echo 0 $(curl -s --trace-ascii - -F a=b -T - http://127.0.0.1:1/ </dev/null; mktemp -u) $(awk 'BEGIN { srand(); print rand() }')"],
+        "children": ["sh", "-c", "echo 0 $(seq 40 | xargs -P 8 -I{} sh -c 'echo {} $(openssl rand -hex 8)' | sort)"],
+        "threads": [PYTHON, "-c", "import os, threading\nr = []\nt = [threading.Thread(target=lambda: r.append(os.urandom(4).hex())) for _ in range(200)]\nfor e in t: e.start()\nfor e in t: e.join()\nprint(0, *sorted(r))"],
+        "calls": [folder / "random", "calls"],
+    }
+    (folder / "values.go").write_text(GO)
+    (folder / "Values.java").write_text(JAVA)
+    (folder / "values.swift").write_text(SWIFT)
+    if shutil.which("go"):
+        variables = {**support.environment(), "CGO_ENABLED": "0", "GOCACHE": str(folder / "cache"), "GOTOOLCHAIN": "local", "GOFLAGS": ""}
+        subprocess.run(["go", "build", "-o", folder / "go", folder / "values.go"], check=True, env=variables, cwd=folder)
+    if shutil.which("javac"):
+        subprocess.run(["javac", "-d", folder, folder / "Values.java"], check=True)
+    if shutil.which("swiftc") and subprocess.run(["swiftc", "-static-stdlib", "-o", folder / "swift", folder / "values.swift"], cwd=folder).returncode == 0:
+        found["Swift"] = [folder / "swift"]
+    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-O1", "-I", support.ROOT / "Sources/ClockSupervision", support.HERE / "IsolationClock/random.c", "-ldl", "-o", folder / "random"]
+    subprocess.run(words, check=True)
+    vectors = support.finish([folder / "random", "vectors"])
+    checks.that(vectors.returncode == 0, "ChaCha20 gives the blocks of RFC 8439", vectors.stdout)
+    for name, words in found.items():
+        if not shutil.which(words[0], path=PATH):
+            checks.say(f"not checked, since it is not installed: {name}")
+    return {name: words for name, words in found.items() if shutil.which(words[0], path=PATH)}
+
+
+def supervised(checks, folder, found, identity, title):
+    """The clock and random values of real programs."""
+    for name, words in found.items():
+        outputs = []
+        for seed in ("one", "one", "two"):
+            with Isolated(*words, identity=identity, clock=Clock(), seed=seed) as isolated:
+                status, output, errors, _ = isolated.start().finish()
+            outputs.append(output.decode(errors="replace"))
+            checks.that(status == 0 and outputs[-1] and not isolated.reports, f"{title}: {name}: succeeds", (status, errors, isolated.reports))
+        first, again, other = outputs
+        checks.that(first.startswith(("0 ", str(PAST), "AT_RANDOM")), f"{title}: {name}: shows the frozen time", first)
+        checks.that(first == again, f"{title}: {name}: the same seed gives the same values", (first, again))
+        checks.that(first != other, f"{title}: {name}: another seed gives others", first)
+        if name == "calls":
+            checks.that("fault 14\nflags 22\nnothing 0\n" in first, f"{title}: wrong calls fail as before", first)
+            checks.that("question -38" in first or "no function" in first, f"{title}: the vDSO makes system calls", first)
+        if name == "threads":
+            checks.that(len(set(first.split())) == 201, f"{title}: no value comes twice", first)
+    with Isolated(PYTHON, "-c", PYTHON_VALUES, identity=identity, clock=(clock := Clock()), stdin=subprocess.PIPE) as isolated:
+        isolated.start().process.stdout.readline()
+        for mode, shown in ((Clock.FROZEN, FUTURE), (Clock.OFFSET, PAST), (Clock.REAL, 0), (Clock.FROZEN, PAST)):
+            clock.move(mode, shown)
+            before = time.time_ns()
+            isolated.process.stdin.write(b"\n")
+            isolated.process.stdin.flush()
+            seen = int(isolated.process.stdout.readline())
+            least = shown if mode != Clock.REAL else before
+            checks.that(least <= seen <= least + (mode != Clock.FROZEN) * 60 * SECOND, f"{title}: a running program follows its clock to {shown} with mode {mode}", seen)
+        checks.that(isolated.finish(b"")[0] == 0, f"{title}: and ends")
+    library = folder / "libdiorama-clock.so"
+    script = "import ctypes, os, time; c = ctypes.CDLL(None); s = ctypes.create_string_buffer(64); c.sem_init(s, 0, 0); b = time.monotonic(); c.sem_timedwait(s, (ctypes.c_long * 2)(int(time.time()) + 1, 0)); print(os.environ['LD_PRELOAD'], time.monotonic() - b)"
+    for variables, wanted in (((), str(library)), (("LD_PRELOAD=libc.so.6",), f"{library}:libc.so.6")):
+        with Isolated(PYTHON, "-c", script, identity=identity, clock=Clock(), extra=[("preload", library)], variables=variables) as isolated:
+            _, output, errors, _ = isolated.start().finish()
+        seen = output.decode().split()
+        checks.that(len(seen) == 2 and seen[0] == wanted and 0.9 < float(seen[1]) < 30, f"{title}: the library converts deadlines, and other ones stay", (output, errors))
+    for what, words in (
+        ("1,000 programs in a row", ["bash", "-c", "for i in {1..1000}; do /bin/true || exit 1; done; date +%s"]),
+        ("1,000 processes in a row", ["bash", "-c", "for i in {1..1000}; do (exit 0) || exit 1; done; date +%s"]),
+        ("200 threads", [PYTHON, "-c", "import threading, time\nt = [threading.Thread(target=time.sleep, args=(.2,)) for _ in range(200)]\nfor e in t: e.start()\nfor e in t: e.join()\nprint(int(time.time()))"]),
+    ):
+        with Isolated(*words, identity=identity, clock=Clock(), seed="") as isolated:
+            status, output, errors, _ = isolated.start().finish()
+        checks.that((status, output.strip()) == (0, str(PAST // SECOND).encode()), f"{title}: {what}", (status, output, errors))
+    with Isolated(Isolated.helper, "--probe", identity=[*identity, "supervised"]) as isolated:
+        output = isolated.start().finish()[1].decode()
+    checks.that("vDSO: failed" in output and "cannot isolate another one" in output and "bound files: ok" in output, f"{title}: a second supervisor inside is refused, with a reason", output)
+    with Isolated("date", "+%s", identity=identity, seed="1") as isolated:
+        output = isolated.start().finish()[1]
+    checks.that(abs(int(output) - time.time()) < 60, f"{title}: random values alone leave the clock real", output)
+    for packet, text in (
+        (("clock", "required"), "without a descriptor"), (("clock", "perhaps"), "'clock' is 'required' or 'optional'"),
+        (("random", "perhaps", "1"), "'random' is"), (("random", "required"), "number of fields"), (("preload", "a.so"), "absolute path"),
+        (("preload", "/a b.so"), "absolute path"),
+    ):
+        error, _ = failure("true", identity=identity, extra=[packet])
+        checks.that(error and error.step == "request" and text in error.message, f"{title}: {packet} is refused", error)
+
+
+def unsupervised(checks, identity, title):
+    """What cannot be had is reported; the command runs without it only if that is allowed."""
+    machine = platform.machine()
+    seccomp, persona = {"x86_64": ("317", "135"), "aarch64": ("277", "92")}.get(machine, ("", ""))
+    if not checks.that(seccomp, "the number of seccomp(2) is known for this processor", machine):
+        return
+    more = {"identity": identity, "prefix": [PYTHON, "-c", FILTERED, seccomp]}
+    with Isolated("sh", "-c", "date +%s; head -c 8 /dev/urandom | wc -c; echo $$", clock=Clock(), seed="1", wish="optional", **more) as isolated:
+        status, output, errors, _ = isolated.start().finish()
+    fields = ["unavailable", "seccomp notification", "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER)", "1", "Operation not permitted"]
+    seen = [(packet[0], packet[1:6] == fields, "seccomp=unconfined" in packet[6]) for packet in isolated.unavailable]
+    checks.that(seen == [("random", True, True), ("clock", True, True)], f"{title}: an unavailable clock is reported", isolated.unavailable)
+    now, count, pid = output.split()
+    checks.that(status == 0 and abs(int(now) - time.time()) < 60 and (count, pid) == (b"8", b"2"), f"{title}: the command runs without it", (output, errors))
+    for values in ({"clock": Clock()}, {"seed": "1"}):
+        error, status = failure("true", **values, **more)
+        checks.that(error and error.step == "seccomp notification" and status in (None, 69), f"{title}: a required clock that is unavailable is a failure", (error, status))
+    probe = support.finish([*more["prefix"], Isolated.helper, "--probe"])
+    checks.that(probe.returncode == 0 and "seccomp notification: failed: " in probe.stdout and "bound files: ok" in probe.stdout, f"{title}: the probe shows it", probe.stdout)
+    # In a user namespace, where it may be the first time that the filter stops it.
+    more["prefix"][3] = persona
+    with Isolated("sh", "-c", "date +%s", clock=Clock(), seed="1", **more) as isolated:
+        status, output, *_ = isolated.start().finish()
+        checks.that(status == 0 and int(output) == PAST // SECOND, f"{title}: addresses that stay random are no failure", output)
+    checks.that(len(isolated.reports) == 1 and "addresses stay random: personality" in isolated.reports[0][1], f"{title}: but reported", isolated.reports)
 
 
 def many(checks, identity, title, starts):
@@ -815,6 +985,8 @@ def main():
         folder.chmod(0o755)
         # A copy, since the unprivileged user may not be allowed to read the folder of the build.
         Isolated.helper = shutil.copy(support.binary("diorama-isolate"), folder / "diorama-isolate")
+        subprocess.run([support.ROOT / "Config/clock-library", folder / "libdiorama-clock.so"], check=True)
+        found = values(checks, folder)
         identities = {"as this user": [], "in a user namespace": ["user namespace"]}
         if os.geteuid() == 0:
             identities["as an unprivileged user"] = ["unprivileged"]
@@ -825,7 +997,7 @@ def main():
             more = {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []} if "unprivileged" in identity else {}
             probe = support.finish([Isolated.helper, "--probe"], **more)
             lines = probe.stdout.splitlines()
-            works = probe.returncode == 0 and len(lines) == 13 and all(line.endswith(": ok") for line in lines)
+            works = probe.returncode == 0 and len(lines) == STEPS and all(line.endswith(": ok") for line in lines)
             if not checks.that(works, f"{title}: each step of the isolation works here", probe.stdout + probe.stderr):
                 continue
             with Isolated(Isolated.helper, "--probe", identity=identity) as isolated:
@@ -841,6 +1013,15 @@ def main():
             terminal(checks, identity, title)
             errors(checks, folder, identity, title)
             many(checks, identity, title, options.starts)
+            supervised(checks, folder, found, identity, title)
+            unsupervised(checks, identity, title)
+            identity, title = [*identity, "supervised"], f"{title}, with a clock and a seed"
+            streams(checks, folder, identity, title)
+            signals(checks, identity, title)
+            kills(checks, identity, title)
+            terminal(checks, identity, title)
+            errors(checks, folder, identity, title)
+            many(checks, identity, title, min(options.starts, 100))
         propagation(checks)
         failing_steps(checks)
     checks.that(not ours(), "no process is left", ours())
