@@ -3,10 +3,12 @@
 #include "randomness.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "chacha20.h"
@@ -62,9 +64,12 @@ static bool read_stat(pid_t thread, struct stat_line *line) {
 
 static bool is_ended(char state) { return state == 'Z' || state == 'X'; }
 
-// proc_pid_status(5).
+bool randomness_is_process(pid_t thread) { return syscall(SYS_tgkill, thread, thread, 0) == 0 || errno != ESRCH; }
+
+// The process of a thread: proc_pid_status(5).
 static pid_t read_process(pid_t thread) {
   char path[64], text[1024];
+  if (randomness_is_process(thread)) return thread;
   snprintf(path, sizeof path, "/proc/%d/status", thread);
   const char *line = read_file(path, text, sizeof text) > 0 ? strstr(text, "\nTgid:") : NULL;
   return line ? (pid_t)strtol(line + 6, NULL, 10) : thread;

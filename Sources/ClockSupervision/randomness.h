@@ -34,6 +34,9 @@ void randomness_free(struct randomness *randomness);
 void random_stream(
   const unsigned char key[32], int purpose, uint64_t ordinal, uint64_t offset, void *bytes, size_t length);
 
+/// Whether a thread is the first one of its process.
+bool randomness_is_process(pid_t thread);
+
 /// The process of a thread. To be called as early as possible in the life of a process, since its place is that among the
 /// children of its parent. NULL if it has ended, or there is no memory. Valid until the next call.
 struct process *randomness_find(struct randomness *randomness, pid_t thread);

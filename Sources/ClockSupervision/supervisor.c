@@ -440,7 +440,7 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   } else if (call->data.nr == __NR_getrandom) {
     given = give_random(supervisor, listener, call, &answer);
   } else if (call->data.nr == __NR_set_robust_list) {
-    randomness_find(&supervisor->randomness, (pid_t)call->pid);
+    if (randomness_is_process((pid_t)call->pid)) randomness_find(&supervisor->randomness, (pid_t)call->pid);
   } else {
     tell_time(supervisor, listener, call, &answer);
   }

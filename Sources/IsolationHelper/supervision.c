@@ -45,9 +45,10 @@ bool replace_devices(struct isolation *isolation) {
 void fill_devices(struct isolation *isolation) {
   // pipe(7): less than a page, so that the rest of the last page holds what root writes to a device; a full pipe would block
   // that.
-  enum { PART = 3840 };
+  enum { PART = 3840, PARTS = 32 };
   char bytes[PART];
-  while (true) {
+  // Not until it is full, which it never is while a program reads on and on: others wait for this process, too.
+  for (int part = 0; part < PARTS; part++) {
     diorama_random_fill(isolation->supervisor, DIORAMA_RANDOM_DEVICES, isolation->device_offset, bytes, sizeof bytes);
     if (write(isolation->devices, bytes, sizeof bytes) != sizeof bytes) return;
     isolation->device_offset += sizeof bytes;
