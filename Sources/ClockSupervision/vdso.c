@@ -200,6 +200,7 @@ bool vdso_prepare(struct vdso *vdso, char *error) {
   if (gettime.size < 2 * JUMP || (timeofday.offset && timeofday.size < JUMP) || (time.offset && time.size < JUMP)
     || room.size < size) return fail_unknown(error);
   unsigned char bytes[CODE_ROOM];
+  _Static_assert(sizeof clock_code + 48 <= CODE_ROOM, "the code and the moved instructions fit");
   memcpy(bytes, clock_code, sizeof clock_code);
   size_t length = sizeof clock_code;
   length += put_original(bytes + length, room.offset + length, base, gettime.offset);
