@@ -36,9 +36,10 @@ static const struct sock_filter of_starts[] = {
   LOAD(nr),
 };
 
-// glibc calls set_robust_list in each new process and thread, whether it was forked or executed. This shows processes in the
-// order of their creation, on which their random values depend. A report of fork itself would make it fail with EINTR if a
-// signal arrives before the report is read, which programs do not expect; the result of set_robust_list is not used.
+// glibc calls set_robust_list at the start of each process and thread, also after fork. This shows new processes in time to
+// know the order of their creation, on which their random values depend. A notification of fork itself could make fork fail
+// with EINTR, if a signal arrives before the notification is read, which programs do not expect. glibc ignores the result of
+// set_robust_list.
 static const struct sock_filter of_randomness[] = {
   NOTIFY_IF(__NR_getrandom),
   NOTIFY_IF(__NR_set_robust_list),

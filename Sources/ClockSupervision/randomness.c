@@ -23,8 +23,8 @@ void random_stream(
   }
 }
 
-// A key for a seed of any length: each 32 bytes are added to the key, which is replaced by its own stream. This keeps seeds
-// apart; it protects no secret.
+// Makes a key from a seed of any length: XORs each 32 bytes into the key, then replaces the key by its own stream. Different
+// seeds give different keys; this is not a hash function for secrets.
 static void make_key(unsigned char key[32], const unsigned char *seed, size_t length) {
   memset(key, 0, 32);
   size_t done = 0;
@@ -44,7 +44,7 @@ static ssize_t read_file(const char *path, char *text, size_t size) {
   return length;
 }
 
-// What proc_pid_stat(5) tells. Of a thread, the parent of its process, and the start of the thread.
+// A line of proc_pid_stat(5). For a thread it has the parent of its process, and the start of the thread itself.
 struct stat_line {
   char state;
   pid_t parent, session;
@@ -106,7 +106,7 @@ void randomness_free(struct randomness *randomness) {
   randomness->processes = NULL;
 }
 
-// Where a process of which only the ID is known is in the table; 0 if it is not.
+// The index of a process in the table, by its ID; 0 if it is not there.
 static size_t find_by_id(const struct randomness *randomness, pid_t pid) {
   // The newest first: those that run are near the end.
   size_t i = randomness->count - 1;
@@ -114,9 +114,9 @@ static size_t find_by_id(const struct randomness *randomness, pid_t pid) {
   return i;
 }
 
-// Whose child an orphan is that the kernel has given to us: the leader of its session, if that has ended, as in a program
-// that becomes a daemon; otherwise the process that ended and was created last before it. The latter is a guess if several
-// programs do this at once.
+// The parent of an orphan, which the kernel has made our child: the leader of its session, if that has ended, as when a
+// program becomes a daemon; otherwise the youngest older process that has ended. If several programs become daemons at the
+// same time, this is a guess.
 static size_t find_ended_parent(const struct randomness *randomness, pid_t child, pid_t session) {
   size_t leader = find_by_id(randomness, session), found = 0;
   if (leader && session != child && has_ended(&randomness->processes[leader])) return leader;
@@ -140,9 +140,8 @@ static struct process *add(struct randomness *randomness, size_t parent, pid_t p
   return process;
 }
 
-// Adds the children of a thread that were created before another child of the process, and are not known yet: those of
-// which nothing was reported so far, since the kernel has let the other one run first. proc_tid_children(5) lists them in
-// the order of their creation.
+// Adds the children of a thread that are older than another child of its process, but have not made a call yet because the
+// kernel ran the other one first. proc_tid_children(5) lists them in the order of their creation.
 static void add_older_children(struct randomness *randomness, size_t parent, pid_t thread, pid_t child) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/task/%d/children", randomness->processes[parent].pid, thread);
@@ -151,7 +150,7 @@ static void add_older_children(struct randomness *randomness, size_t parent, pid
   for (int pid; fscanf(list, "%d", &pid) == 1 && pid != child;) {
     struct stat_line its;
     size_t known = find_by_id(randomness, pid);
-    // One that has ended already has told us nothing, and never will.
+    // A process that ended without a call is never seen, so it does not count.
     if (pid > child || !read_stat(pid, &its) || is_ended(its.state)) continue;
     if (!known || randomness->processes[known].start != its.start) add(randomness, parent, pid, its.start);
   }

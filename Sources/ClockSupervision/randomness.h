@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Random bytes for each process, from a seed and the place of the process in the tree of processes: the order in which its
-// parent, and each ancestor, has created children. Never from process IDs or time.
+// Random bytes for each process. They depend on a seed and on the place of the process in the process tree: it is the n-th
+// child of its parent. They do not depend on process IDs or on time.
 
 /// What a stream of random bytes is for. Streams of different purposes or ordinals have nothing in common.
 /// Others are those of diorama_random_purpose.
@@ -37,6 +37,6 @@ void random_stream(
 /// Whether a thread is the first one of its process.
 bool randomness_is_process(pid_t thread);
 
-/// The process of a thread. To be called as early as possible in the life of a process, since its place is that among the
-/// children of its parent. NULL if it has ended, or there is no memory. Valid until the next call.
+/// The process of a thread. A process gets its place when this is called for it, or for a younger child of its parent, so
+/// call it for each new process. NULL if the process has ended, or there is no memory. Valid until the next call.
 struct process *randomness_find(struct randomness *randomness, pid_t thread);

@@ -172,8 +172,8 @@ static bool find_vdso(pid_t pid, uint64_t *vdso, uint64_t *end, uint64_t *free_p
   return *vdso && *free_page;
 }
 
-// The 16 random bytes that the kernel places on the stack of a new program (getauxval(3), AT_RANDOM). C libraries make
-// their canaries of them, and Go its order of maps, after the call by which we know of the program.
+// Replaces the 16 random bytes that the kernel places on the stack of a new program (getauxval(3), AT_RANDOM). C libraries
+// and Go read them after the call that reports the program.
 static void replace_initial_bytes(struct diorama_clock_supervisor *supervisor, const struct loading *loading) {
   char path[64];
   Elf64_auxv_t entries[64];
@@ -384,7 +384,8 @@ static void tell_time(
   close(memory);
 }
 
-// getrandom(2). Returns the process, whose value counts once it has been handed over; NULL if the call is to happen as usual.
+// Answers getrandom(2). Returns the process, whose count of values the caller increments when the answer was received; NULL
+// if the call is to happen as usual.
 static struct process *give_random(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
   struct seccomp_notif_resp *answer) {

@@ -31,7 +31,7 @@ struct list {
   size_t count;
 };
 
-// What to do if the clock or the random values cannot be had: nothing, since they are not wanted; go on; or end.
+// What to do if the clock or the random values are unavailable: nothing, since they are not wanted; continue; or end.
 enum wish { NOT_WANTED, OPTIONAL, REQUIRED };
 
 struct request {
@@ -78,9 +78,11 @@ struct isolation {
   int network_w, network_a;  // descriptors of the network namespaces
   int route_w, route_a;      // their NETLINK_ROUTE sockets
   int listener, dns4, dns6;
-  // The FIFO in place of the random devices, negative without one, and how many bytes it was given.
+  // The FIFO in place of the random devices, negative without one; how many bytes were written to it; and the devices over
+  // which it is mounted.
   int devices;
   uint64_t device_offset;
+  bool replaced[2];
   // The supervisor of the clock and of random values, null without one; its notifications, negative without a command.
   struct diorama_clock_supervisor *supervisor;
   int notifications;

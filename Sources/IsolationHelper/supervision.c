@@ -1,8 +1,8 @@
 // The clock and the random values of the command, by ClockSupervision.
 //
-// /dev/random and /dev/urandom become a FIFO (fifo(7)) that process 1 keeps filled. A file that is bound over them would have
-// an end, and start anew for each program that opens it; a pseudo-terminal would become the controlling terminal of a daemon
-// that opens it; reports of open(2) would make every file dearer.
+// /dev/random and /dev/urandom become a FIFO (fifo(7)) that process 1 keeps filled. A regular file would end, and would give
+// every program the same bytes. A pseudo-terminal would become the controlling terminal of a daemon that opens it.
+// Notifications of openat(2) would make every open slower.
 #include "helper.h"
 #if defined(__linux__)
 #include <errno.h>
@@ -24,7 +24,7 @@
 static const char *const devices[] = {"/dev/urandom", "/dev/random"};
 
 bool replace_devices(struct isolation *isolation) {
-  // /proc is there, whatever else is missing. The FIFO lives on when the file system is no longer mounted there.
+  // /proc exists even where / is read-only. The FIFO stays when the file system is unmounted from there.
   if (mount("none", "/proc", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755"))
     return failed(isolation, errno, "mount a tmpfs");
   bool is_made = !mkfifo("/proc/random", 0600) || failed(isolation, errno, "mkfifo");
@@ -33,21 +33,22 @@ bool replace_devices(struct isolation *isolation) {
     isolation->devices = open("/proc/random", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     is_made = isolation->devices >= 0 || failed(isolation, errno, "open a FIFO");
   }
-  // A program that writes its own entropy gets an error, where it would otherwise wait for a reader.
+  // A program that writes to a device gets an error. Otherwise it would wait until a program reads.
   if (is_made) is_made = !chmod("/proc/random", 0444) || failed(isolation, errno, "chmod a FIFO");
   for (size_t each = 0; is_made && each < sizeof devices / sizeof *devices; each++)
-    if (mount("/proc/random", devices[each], NULL, MS_BIND, NULL))
-      is_made = failed(isolation, errno, "mount a FIFO over %s", devices[each]);
+    if (!mount("/proc/random", devices[each], NULL, MS_BIND, NULL)) isolation->replaced[each] = true;
+    // A device that does not exist needs no replacement.
+    else if (errno != ENOENT) is_made = failed(isolation, errno, "mount a FIFO over %s", devices[each]);
   umount2("/proc", MNT_DETACH);
   return is_made;
 }
 
 void fill_devices(struct isolation *isolation) {
-  // pipe(7): less than a page, so that the rest of the last page holds what root writes to a device; a full pipe would block
-  // that.
+  // Less than a page, so that a short write of root to a device fits into the rest of the last page (pipe(7)), and does not
+  // wait until a program reads.
   enum { PART = 3840, PARTS = 32 };
   char bytes[PART];
-  // Not until it is full, which it never is while a program reads on and on: others wait for this process, too.
+  // Not until it is full: if a program reads without pause, other programs must not wait for that.
   for (int part = 0; part < PARTS; part++) {
     diorama_random_fill(isolation->supervisor, DIORAMA_RANDOM_DEVICES, isolation->device_offset, bytes, sizeof bytes);
     if (write(isolation->devices, bytes, sizeof bytes) != sizeof bytes) return;
@@ -72,13 +73,14 @@ static bool failed_by(struct isolation *isolation, int error, const char *line) 
 }
 
 bool find_vdso(struct isolation *isolation) {
-  const struct request *request = &isolation->request;
+  struct request *request = &isolation->request;
   char error[DIORAMA_CLOCK_ERROR];
-  int page = request->page;
   // Random values alone come with the real clock. --probe tries both.
-  if (page < 0 && (page = diorama_clock_page_create(error)) < 0) return failed_by(isolation, errno, error);
+  int page = request->page >= 0 ? request->page : diorama_clock_page_create(error);
+  if (page < 0) return failed_by(isolation, errno, error);
   isolation->supervisor = diorama_clock_supervisor_create(page, report, isolation, error);
-  if (page != request->page) close(page);
+  close(page);
+  request->page = -1;
   const char *seed = isolation->control < 0 ? "" : request->seed;
   if (!isolation->supervisor
     || (seed && diorama_clock_supervisor_seed(isolation->supervisor, seed, strlen(seed), error)))
@@ -161,11 +163,10 @@ bool write_memory(struct isolation *isolation) {
 
 void give_up_supervision(struct isolation *isolation, bool keeps_clock) {
   end_trial(isolation);
-  if (isolation->devices >= 0) {
-    for (size_t each = 0; each < sizeof devices / sizeof *devices; each++) umount2(devices[each], MNT_DETACH);
-    close(isolation->devices);
-    isolation->devices = -1;
-  }
+  for (size_t each = 0; each < sizeof devices / sizeof *devices; each++)
+    if (isolation->replaced[each]) umount2(devices[each], MNT_DETACH);
+  if (isolation->devices >= 0) close(isolation->devices);
+  isolation->devices = -1;
   isolation->request.random = NOT_WANTED;
   isolation->request.seed = NULL;
   if (keeps_clock) return;

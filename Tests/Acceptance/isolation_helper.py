@@ -830,8 +830,10 @@ def values(checks, folder):
         subprocess.run(["javac", "-d", folder, folder / "Values.java"], check=True)
     if shutil.which("swiftc") and subprocess.run(["swiftc", "-static-stdlib", "-o", folder / "swift", folder / "values.swift"], cwd=folder).returncode == 0:
         found["Swift"] = [folder / "swift"]
-    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-O1", "-I", support.ROOT / "Sources/ClockSupervision", support.HERE / "IsolationClock/random.c", "-ldl", "-o", folder / "random"]
-    subprocess.run(words, check=True)
+    for name in ("random", "programs"):
+        source = support.HERE / f"IsolationClock/{name}.c"
+        words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", "-I", support.ROOT / "Sources/ClockSupervision", source, "-ldl", "-lrt", "-o", folder / name]
+        subprocess.run(words, check=True)
     vectors = support.finish([folder / "random", "vectors"])
     checks.that(vectors.returncode == 0, "ChaCha20 gives the blocks of RFC 8439", vectors.stdout)
     for name, words in found.items():
@@ -884,6 +886,12 @@ def supervised(checks, folder, found, identity, title):
         with Isolated(*words, identity=identity, clock=Clock(), seed="") as isolated:
             status, output, errors, _ = isolated.start().finish()
         checks.that((status, output.strip()) == (0, str(PAST // SECOND).encode()), f"{title}: {what}", (status, output, errors))
+    costs = []
+    for values in ({}, {"clock": Clock()}, {"clock": Clock(), "seed": "1"}):
+        with Isolated(folder / "programs", "spawn", "200", "/bin/true", identity=identity, **values) as isolated:
+            costs.append(isolated.start().finish()[1].split())
+    checks.that(all(failed == b"0" for failed, _ in costs), f"{title}: 200 programs in a row", costs)
+    checks.say(f"{title}: a program takes " + " µs, ".join(took.decode() for _, took in costs) + " µs: as it is, with a clock, with a seed, too")
     with Isolated(Isolated.helper, "--probe", identity=[*identity, "supervised"]) as isolated:
         output = isolated.start().finish()[1].decode()
     checks.that("vDSO: failed" in output and "cannot isolate another one" in output and "bound files: ok" in output, f"{title}: a second supervisor inside is refused, with a reason", output)
@@ -900,7 +908,7 @@ def supervised(checks, folder, found, identity, title):
 
 
 def unsupervised(checks, identity, title):
-    """What cannot be had is reported; the command runs without it only if that is allowed."""
+    """What is unavailable is reported; the command runs without it only if that is allowed."""
     machine = platform.machine()
     seccomp, persona = {"x86_64": ("317", "135"), "aarch64": ("277", "92")}.get(machine, ("", ""))
     if not checks.that(seccomp, "the number of seccomp(2) is known for this processor", machine):

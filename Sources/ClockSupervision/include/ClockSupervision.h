@@ -10,10 +10,10 @@
 // the supervisor maps the clock's page into it and replaces the functions of its vDSO that tell the time. Realtime clocks
 // follow the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
 //
-// With a seed, also their random values: the supervisor answers getrandom(2), and replaces the random bytes that the kernel
-// hands to each new program (AT_RANDOM). The values depend on the seed, on the place of a process in the tree of processes,
-// and on how many it was given before. They are the ones of ChaCha20 (RFC 8439), with a key that is derived from the seed.
-// Which runtimes follow is listed in IsolationHelper/PROTOCOL.md.
+// With a seed, programs get random values that depend on it: the supervisor answers getrandom(2), and replaces the random
+// bytes that the kernel passes to each new program (AT_RANDOM). A value depends on the seed, on the place of its process in
+// the process tree, and on how many values the process got before. Values are made by ChaCha20 (RFC 8439).
+// IsolationHelper/PROTOCOL.md lists which runtimes follow the seed.
 //
 // In the order of their use:
 //
@@ -46,8 +46,8 @@ void diorama_clock_move(
 
 /// Installs the filter in the calling process, which must have one thread, and sends the listener over a Unix socket.
 ///
-/// Without CAP_SYS_ADMIN it sets no_new_privs: programs that are setuid run without their owner's rights. `has_seed` is
-/// whether the supervisor has a seed. On failure errno is that of the system call: EBUSY below another listener.
+/// Without CAP_SYS_ADMIN it sets no_new_privs: setuid programs run without their owner's rights. Pass `has_seed` if the
+/// supervisor has a seed. On failure, errno is that of the system call; EBUSY below another listener.
 int diorama_clock_enter(int socket, bool has_seed, char *error);
 
 /// Receives the listener that `diorama_clock_enter` sent. -1 if the child could not install the filter.
