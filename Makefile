@@ -147,7 +147,8 @@ install: ready ## Installs the command diorama, its helper, manual page and comp
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
 	@install -m 755 .build/release/diorama "$(DESTDIR)$(PREFIX)/bin/diorama"
 	@case $$(uname) in Linux) install -d "$(DESTDIR)$(PREFIX)/libexec" && \
-		Config/isolation-helper "$(DESTDIR)$(PREFIX)/libexec/diorama-isolate" ;; esac
+		Config/isolation-helper "$(DESTDIR)$(PREFIX)/libexec/diorama-isolate" && \
+		Config/clock-library "$(DESTDIR)$(PREFIX)/libexec/libdiorama-clock.so" ;; esac
 	@install -d $(addprefix "$(SHARE)"/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	@.build/release/diorama help --man >"$(SHARE)/man/man1/diorama.1"
 	@.build/release/diorama completion bash >"$(SHARE)/bash-completion/completions/diorama"

@@ -331,7 +331,9 @@ package.products.removeAll { product in
     .target(name: "ClockSupervision"),
     .target(name: "ClockPreload", cSettings: [.headerSearchPath("../ClockSupervision/include")]),
   ]
-  package.targets.first { $0.name == "IsolationHelper" }?.dependencies.append("ClockSupervision")
+  for target in package.targets where ["Isolation", "IsolationHelper"].contains(target.name) {
+    target.dependencies.append("ClockSupervision")
+  }
 #endif
 
 let inC: Set = ["CBuild", "ClockSupervision", "ClockPreload", "IsolationHelper"]

@@ -53,6 +53,9 @@ package struct Report: Codable, Sendable {
     package var reason: String?
     /// Connections whose bytes were relayed and not recorded, one line each.
     package var relayed: [String]
+    /// What the command's programs do not have although it was asked for, such as the clock, one line each; nil for
+    /// nothing.
+    package var missing: [String]?
 
     package init(kind: String, reason: String? = nil, relayed: [String] = []) {
       self.kind = kind

@@ -138,6 +138,8 @@ package struct ReportText {
     if let isolation = report.isolation, let reason = isolation.reason {
       lines.append(Line("isolated by \(isolation.kind) only", .doubtful) + ": \(reason)")
     }
+    for line in (report.isolation?.missing ?? []).prefix(Self.listed) { lines.append(Line(line, .doubtful)) }
+    rest(of: report.isolation?.missing?.count ?? 0, "remarks about the isolation", &lines)
     for line in (report.isolation?.relayed ?? []).prefix(Self.listed) {
       lines.append(Line("not recorded", .doubtful) + ": \(line)")
     }

@@ -321,6 +321,11 @@ extension EnvironmentConfiguration {
         .init(
           "--host-port", "PORT", .element, in: .isolation,
           help: "Let the command reach this port of this machine at 127.0.0.1; repeatable.")),
+      .optional(
+        "random", .boolean, "Whether random values of the command's programs depend on the seed, in namespaces.",
+        .init(
+          "--random", nil, .flag, in: .isolation,
+          help: "Make random values of the command's programs depend on the seed, in namespaces.")),
     ])
 
   private static let aged = Schema.record([

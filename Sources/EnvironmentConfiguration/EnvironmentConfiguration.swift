@@ -129,6 +129,8 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
     @Omittable package var publish: [String] = []
     /// Ports of this machine that the command can reach.
     @Omittable package var hostPorts: [Int] = []
+    /// Whether random values of the command depend on the environment's seed.
+    package var random: Bool?
 
     package init() {}
 
@@ -141,6 +143,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
       all.map.merge(map) { $1 }
       all.publish.appendNew(publish)
       all.hostPorts.appendNew(hostPorts)
+      all.random = random ?? general.random
       return all
     }
   }

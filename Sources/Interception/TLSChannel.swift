@@ -1,3 +1,4 @@
+import CEpoll
 import Basics
 import CGnuTLS
 import Glibc

@@ -10,6 +10,8 @@ package import Basics
 package enum HelperRequest: Sendable, Equatable {
   /// The version of the protocol.
   private static let version = "1"
+  /// What to do if the system does not permit a clock or random values: go on and say so.
+  private static let wish = "optional"
   /// The size that execve(2) accepts for one argument or variable with the null byte at its end (MAX_ARG_STRLEN).
   static let limit = 128 << 10
 
@@ -21,6 +23,12 @@ package enum HelperRequest: Sendable, Equatable {
   case folder(String)
   /// Mounts a file over a file, or a folder over a folder; both are absolute paths.
   case bind(source: String, target: String)
+  /// Gives the command the clock of a page, whose descriptor comes with the packet, if the system permits it.
+  case clock
+  /// Gives the command random values that depend on a seed only, if the system permits it.
+  case random(seed: String)
+  /// Loads a library into the command's programs, for waits of their clock.
+  case preload(String)
   /// Creates the namespaces.
   case setup
   /// Starts the command.
@@ -40,6 +48,9 @@ package enum HelperRequest: Sendable, Equatable {
       case .variable(let value): [Array("env".utf8), value]
       case .folder(let path): ["cwd", path].map { Array($0.utf8) }
       case .bind(let source, let target): ["bind", source, target].map { Array($0.utf8) }
+      case .clock: ["clock", Self.wish].map { Array($0.utf8) }
+      case .random(let seed): ["random", Self.wish, seed].map { Array($0.utf8) }
+      case .preload(let path): ["preload", path].map { Array($0.utf8) }
       case .setup: ["setup", Self.version].map { Array($0.utf8) }
       case .start: [Array("start".utf8)]
       case .socket(let kind): ["socket", kind.rawValue].map { Array($0.utf8) }
@@ -52,7 +63,7 @@ package enum HelperRequest: Sendable, Equatable {
       }
       switch self {
       case .variable where !value.contains(UInt8(ascii: "=")): throw error("has no '='; remove it")
-      case .folder, .bind:
+      case .folder, .bind, .preload:
         guard value.first == UInt8(ascii: "/") else { throw error("is not an absolute path; add its folder") }
       default: break
       }
@@ -74,7 +85,9 @@ package enum HelperRequest: Sendable, Equatable {
     case .variable(let value): "the variable '\(start(Array(value.prefix { $0 != UInt8(ascii: "=") })))'"
     case .folder(let path): "the working directory '\(start(Array(path.utf8)))'"
     case .bind(let source, let target): "mounting '\(start(Array(source.utf8)))' over '\(start(Array(target.utf8)))'"
-    case .setup, .start, .socket: "the request"
+    case .random: "the seed"
+    case .preload(let path): "the library '\(start(Array(path.utf8)))'"
+    case .clock, .setup, .start, .socket: "the request"
     }
   }
 }
@@ -94,6 +107,10 @@ package enum HelperReply: Sendable, Equatable {
   case exited(Int32)
   /// A signal killed the command.
   case signaled(Int32)
+  /// The command has the real clock or real random values, because a step failed.
+  case unavailable(String, HelperFailure)
+  /// A program keeps the real clock or real random values, and why.
+  case report(String)
   /// A step failed.
   case failed(HelperFailure)
 
@@ -114,11 +131,11 @@ package enum HelperReply: Sendable, Equatable {
     case ("signaled", 2):
       guard let signal = Int32(fields[1]) else { throw Self.unknown(packet) }
       self = .signaled(signal)
-    // A packet has at most 4 KiB, so a long path in CALL can cost the last fields.
-    case ("failed", 2...6):
-      let all = fields + [String](repeating: "", count: 6 - fields.count)
-      self = .failed(
-        HelperFailure(step: all[1], call: all[2], error: Int32(all[3]) ?? 0, message: all[4], advice: all[5]))
+    case ("report", 2): self = .report(fields[1])
+    case ("clock", 3...7), ("random", 3...7):
+      guard fields[1] == "unavailable" else { throw Self.unknown(packet) }
+      self = .unavailable(fields[0], HelperFailure(fields: fields.dropFirst(2)))
+    case ("failed", 2...6): self = .failed(HelperFailure(fields: fields.dropFirst()))
     default: throw Self.unknown(packet)
     }
   }
@@ -152,6 +169,12 @@ package struct HelperFailure: Error, Equatable {
     self.advice = advice
   }
 
+  /// Reads the fields of a packet. It has at most 4 KiB, so a long path in CALL can cost the last ones.
+  init(fields: ArraySlice<String>) {
+    let all = Array(fields) + [String](repeating: "", count: 5 - fields.count)
+    self.init(step: all[0], call: all[1], error: Int32(all[2]) ?? 0, message: all[3], advice: all[4])
+  }
+
   /// The status that a shell returns if the command itself could not be started; nil for other steps.
   var shellStatus: Int32? {
     switch step {
@@ -164,7 +187,15 @@ package struct HelperFailure: Error, Equatable {
   /// The failure as an error of the command that was to be isolated.
   package var codedError: CodedError {
     let what = shellStatus == nil ? "cannot isolate the command: \(step)" : "cannot run the command"
+    return CodedError(.noUpstream, text(what))
+  }
+
+  /// The failure in one line.
+  ///
+  /// - Parameter what: how the line begins.
+  /// - Returns: the line, with the advice at its end.
+  func text(_ what: String) -> String {
     let cause = [what, call, message].filter { !$0.isEmpty }.joined(separator: ": ")
-    return CodedError(.noUpstream, advice.isEmpty ? cause : "\(cause); \(advice)")
+    return advice.isEmpty ? cause : "\(cause); \(advice)"
   }
 }

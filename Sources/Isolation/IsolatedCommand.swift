@@ -31,6 +31,23 @@ import Foundation
       }
     }
 
+    /// What the command's programs get in place of real values. Where the system does not permit it, they have the real
+    /// ones, and ``reports`` says so.
+    package struct Control: Sendable {
+      /// The clock; nil for the real one.
+      package var clock: ClockPage?
+      /// The absolute path of `libdiorama-clock.so`, for programs that wait until an absolute time; used with a clock.
+      package var library: String?
+      /// The seed of random values; nil for real ones.
+      package var seed: String?
+
+      package init(clock: ClockPage? = nil, library: String? = nil, seed: String? = nil) {
+        self.clock = clock
+        self.library = library
+        self.seed = seed
+      }
+    }
+
     /// How the command has ended.
     package enum End: Sendable, Equatable {
       case exited(status: Int32)
@@ -50,6 +67,8 @@ import Foundation
       var theirs: Int32
       /// The last packet; nil while the command can still be running.
       var last: Result<End, HelperFailure>?
+      /// What the command's programs do not have, and why, one line each.
+      var reports: [String] = []
       /// Why no more answers can be read. A late answer would be mistaken for the next one.
       var defect: CodedError?
     }
@@ -58,6 +77,7 @@ import Foundation
     private let environment: [[UInt8]]
     private let folder: String?
     private let binds: [Bind]
+    private let control: Control
     private let state: Guarded<State>
 
     /// The helper, to be started by the caller, who may set the process group, the terminal and the signals.
@@ -70,17 +90,19 @@ import Foundation
     ///   - environment: all variables of the command, as `NAME=VALUE`.
     ///   - folder: the absolute path of the working directory; nil for that of this process.
     ///   - binds: the files that the command sees in place of others; a later one may be inside an earlier one.
+    ///   - control: what it gets in place of real values.
     ///   - files: the command's descriptors. Others are inherited unless they are close-on-exec.
     ///   - helper: the helper's executable.
     /// - Throws: ``NotStarted`` if no descriptors are left.
     package init(
       _ arguments: [[UInt8]], environment: [[UInt8]], folder: String? = nil, binds: [Bind] = [],
-      files: [Spawn.FileAction] = [], helper: IsolationHelper
+      control: Control = Control(), files: [Spawn.FileAction] = [], helper: IsolationHelper
     ) throws(NotStarted) {
       self.arguments = arguments
       self.environment = environment
       self.folder = folder
       self.binds = binds
+      self.control = control
       let ends = try DescriptorPair.packetSockets()
       // A number that neither `files` nor an inherited descriptor uses in the helper.
       let lowest = files.map(\.target).max().map { $0 + 1 } ?? 3
@@ -116,12 +138,15 @@ import Foundation
       let requests =
         binds.map { HelperRequest.bind(source: $0.source, target: $0.target) }
         + environment.map(HelperRequest.variable) + (folder.map { [.folder($0)] } ?? [])
-        + arguments.map(HelperRequest.argument) + [.setup]
+        + arguments.map(HelperRequest.argument) + (control.seed.map { [.random(seed: $0)] } ?? [])
+        + (control.clock != nil ? control.library.map { [.preload($0)] } ?? [] : []) + [.setup]
       let packets = try requests.map { request throws(CodedError) in try request.encoded() }
+      let clock = try control.clock.map { page throws(CodedError) in (try HelperRequest.clock.encoded(), page.descriptor) }
       return try state.withLock { state throws(CodedError) in
         // From now on only the helper has its end, so that its death ends the connection.
         close(state.theirs)
         state.theirs = -1
+        if let (packet, page) = clock { try Self.send(packet, with: page, &state) }
         for packet in packets { try Self.send(packet, &state) }
         let files = try Self.answer(.ready, count: 3, &state)
         return IsolatedNetwork(listener: files[0], dns4: files[1], dns6: files[2])
@@ -168,18 +193,22 @@ import Foundation
       }
     }
 
+    /// What the command's programs do not have although it was asked for, and why, one line each, without duplicates.
+    package var reports: [String] { state.withLock { $0.reports } }
+
     // MARK: Packets
 
     private static let ended = CodedError(
       .noUpstream, "the isolated command has ended; no socket can be created in its network")
 
     /// Sends a packet. If the helper has ended, its last packet says why.
-    private static func send(_ packet: [UInt8], _ state: inout State) throws(CodedError) {
+    private static func send(
+      _ packet: [UInt8], with descriptor: Int32? = nil, _ state: inout State
+    ) throws(CodedError) {
       var ready = pollfd(fd: state.socket, events: Int16(POLLOUT), revents: 0)
       while true {
         if poll(&ready, 1, patience) == 0 { throw fail("does not read its requests", &state) }
-        let flags = Int32(MSG_NOSIGNAL | MSG_DONTWAIT)
-        if packet.withUnsafeBytes({ Glibc.send(state.socket, $0.baseAddress, $0.count, flags) }) >= 0 { return }
+        if PacketSocket.send(packet, with: descriptor, to: state.socket) { return }
         switch errno {
         case EINTR, EAGAIN: continue
         case EPIPE, ECONNRESET:
@@ -195,7 +224,10 @@ import Foundation
       _ wanted: HelperReply, count: Int, _ state: inout State
     ) throws(CodedError) -> [Int32] {
       if let defect = state.defect { throw defect }
-      guard let received = receive(&state, within: patience) else {
+      var next = receive(&state, within: patience)
+      while case .report = next?.reply { next = receive(&state, within: patience) }
+      while case .unavailable = next?.reply { next = receive(&state, within: patience) }
+      guard let received = next else {
         guard state.last == nil else { throw reason(state) }
         throw fail("did not answer within \(patience / 1000) s", &state)
       }
@@ -219,6 +251,11 @@ import Foundation
       }
     }
 
+    private static func note(_ line: String, _ state: inout State) {
+      guard state.reports.count < 100, !state.reports.contains(line) else { return }
+      state.reports.append(line)
+    }
+
     private static func fail(_ problem: String, _ state: inout State) -> CodedError {
       let error = CodedError(
         .noUpstream, "diorama-isolate \(problem); check what it is doing, and install the version of diorama")
@@ -240,7 +277,7 @@ import Foundation
       var count: Int32
       repeat { count = poll(&ready, 1, milliseconds) } while count < 0 && errno == EINTR
       guard count != 0 else { return nil }
-      guard let (bytes, files) = PacketReader.read(state.socket) else {
+      guard let (bytes, files) = PacketSocket.read(state.socket) else {
         state.last = .success(.killed)
         return nil
       }
@@ -249,6 +286,12 @@ import Foundation
         switch reply {
         case .exited(let status): state.last = .success(.exited(status: status))
         case .signaled(let signal): state.last = .success(.signaled(signal))
+        case .report(let line):
+          note(line, &state)
+          return (reply, files)
+        case .unavailable(let what, let failure):
+          note(failure.text("the \(what == "clock" ? "clock" : "random values") of the command are real"), &state)
+          return (reply, files)
         // After other failures the helper ends.
         case .failed(let failure) where failure.step != "socket": state.last = .failure(failure)
         default: return (reply, files)
@@ -290,13 +333,46 @@ import Foundation
     }
   }
 
-  /// Reads packets with descriptors (unix(7), SCM_RIGHTS).
-  private enum PacketReader {
+  /// Packets with descriptors (unix(7), SCM_RIGHTS).
+  private enum PacketSocket {
     /// PROTOCOL.md limits packets from the helper to 4 KiB.
     private static let size = 8192
     private static let mostFiles = 8
     /// cmsg(3): a header, then the data, both aligned for a size_t.
     private static let headerSize = (MemoryLayout<cmsghdr>.size + 7) & ~7
+
+    /// Sends a packet without waiting.
+    ///
+    /// - Parameters:
+    ///   - bytes: the packet.
+    ///   - descriptor: a descriptor to pass with it; nil for none.
+    ///   - socket: the socket.
+    /// - Returns: false if it fails; errno says why.
+    static func send(_ bytes: [UInt8], with descriptor: Int32?, to socket: Int32) -> Bool {
+      var bytes = bytes
+      var rights = [Int](repeating: 0, count: headerSize / 8 + 1)
+      return bytes.withUnsafeMutableBytes { bytes in
+        rights.withUnsafeMutableBytes { rights in
+          var content = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+          return withUnsafeMutablePointer(to: &content) { content in
+            var message = msghdr()
+            message.msg_iov = content
+            message.msg_iovlen = 1
+            if let descriptor {
+              var header = cmsghdr()
+              header.cmsg_len = headerSize + 4
+              header.cmsg_level = SOL_SOCKET
+              header.cmsg_type = Int32(SCM_RIGHTS)
+              rights.storeBytes(of: header, as: cmsghdr.self)
+              rights.storeBytes(of: descriptor, toByteOffset: headerSize, as: Int32.self)
+              message.msg_control = rights.baseAddress
+              message.msg_controllen = rights.count
+            }
+            return sendmsg(socket, &message, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)) >= 0
+          }
+        }
+      }
+    }
 
     /// Receives a packet; its descriptors are close-on-exec.
     ///

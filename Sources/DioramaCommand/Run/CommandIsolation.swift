@@ -117,9 +117,10 @@ final class CommandIsolation: Sendable {
         forwarder = try PortForwarder(publishing: published, admitting: admitted)
         let binds = try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
           + NameResolution.binds(in: folder)
+        let helper = try IsolationHelper()
         command = try IsolatedCommand(
-          spawn.arguments, environment: spawn.environment, binds: binds, files: spawn.files,
-          helper: try IsolationHelper())
+          spawn.arguments, environment: spawn.environment, binds: binds, control: try control(beside: helper),
+          files: spawn.files, helper: helper)
       } catch {
         throw Self.notStarted(error)
       }
@@ -132,8 +133,33 @@ final class CommandIsolation: Sendable {
         environment.setIsolation(.init(kind: "namespaces"))
         try command.start()
       }
+      defer { environment.noteMissing(command.reports) }
       _ = try command.end()
       return outcome
+    }
+
+    /// What the command gets in place of the real clock and real random values.
+    private func control(beside helper: IsolationHelper) throws(CodedError) -> IsolatedCommand.Control {
+      var control = IsolatedCommand.Control()
+      if settings.random == true { control.seed = environment.seed }
+      guard environment.clock.kind != .system else { return control }
+      let page = try ClockPage()
+      environment.followClock { reading in
+        let pace: ClockPage.Pace =
+          switch reading.kind {
+          case .system: .real
+          // Programs that do not use the library cannot be woken, so that only their time stands still.
+          case .frozen, .manual: .frozen
+          case .ticking: .ticking
+          case .scaled: .scaled(reading.rate)
+          }
+        page.show(pace, reading.date)
+      }
+      control.clock = page
+      let library = (helper.path as NSString).deletingLastPathComponent + "/libdiorama-clock.so"
+      let isUsable = !library.contains { $0 == ":" || $0.isWhitespace } && FileManager.default.fileExists(atPath: library)
+      control.library = isUsable ? library : nil
+      return control
     }
   #endif
 

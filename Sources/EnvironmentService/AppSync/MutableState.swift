@@ -69,6 +69,11 @@ struct MutableState: Sendable {
       toggleNames: toggleNames.sorted(), steps: steps.reversed().map(\.step))
   }
 
+  /// What the clock shows now.
+  var reading: Environment.ClockReading {
+    Environment.ClockReading(kind: base.kind, rate: base.rate, date: timeline.now)
+  }
+
   /// The clock for an app that starts now, which shows the same time as the others.
   var clock: LaunchContract.Clock {
     guard isMoved else { return base }

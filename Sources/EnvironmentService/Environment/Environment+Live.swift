@@ -98,6 +98,25 @@ extension Environment {
     return try await perform(.move(move, afterSleepers: afterSleepers ?? 0), timeout: timeout)
   }
 
+  /// What the environment's clock shows at one moment.
+  package struct ClockReading: Sendable {
+    package var kind: LaunchContract.Clock.Kind
+    /// Seconds of the clock in a real second, for ``kind`` `scaled`.
+    package var rate: Double
+    /// What it shows now.
+    package var date: Date
+  }
+
+  /// Calls a function with what the clock shows, now and after each change of the environment. Replaces an earlier one.
+  ///
+  /// - Parameter follower: must return at once, and not call the environment.
+  package func followClock(_ follower: @escaping @Sendable (ClockReading) -> Void) {
+    state.withLock { state in
+      state.clockFollower = follower
+      follower(state.live.state.reading)
+    }
+  }
+
   /// Changes toggles, values, clock, mode and faults while apps run, all in one step.
   ///
   /// - Parameters:
@@ -178,7 +197,10 @@ extension Environment {
       let output = body(&state.live, now)
       state.live.settle(at: now)
       state.ledger.mode = state.live.state.mode
-      if state.live.state.revision != revision { changes.note() }
+      if state.live.state.revision != revision {
+        changes.note()
+        state.clockFollower?(state.live.state.reading)
+      }
       return (output, state.live.takeOutbox(), state.live.takeAlarm())
     }
     // This also stores other threads' changes, which this one may have seen.

@@ -108,6 +108,8 @@ package final class Environment: Sendable {
     var echoWarnings = EchoWarnings()
     /// Violations of the OpenAPI document.
     var contractFindings = ContractFindings()
+    /// Is told what the clock shows whenever something has changed.
+    var clockFollower: (@Sendable (ClockReading) -> Void)?
     /// How the command is isolated.
     var isolation: Report.Isolation?
     /// Where something was redacted in the recording.

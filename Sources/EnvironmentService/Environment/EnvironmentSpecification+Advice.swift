@@ -128,6 +128,7 @@ extension EnvironmentSpecification {
     words += isolation.deny.map { "--deny \(ShellWord.quoted($0))" }
     words += isolation.map.sorted { $0.key < $1.key }.map { "--map \(ShellWord.quoted("\($0.key)=\($0.value)"))" }
     words += isolation.publish.map { "--publish \($0)" } + isolation.hostPorts.map { "--host-port \($0)" }
+    if isolation.random == true { words.append("--random") }
     return words.map { " \($0)" }.joined()
   }
 

@@ -109,6 +109,15 @@ extension Environment {
   /// Adds a line about an intercepted connection to the journal.
   package func noteIntercepted(_ text: String) { note(.note, status: 0, method: "", url: "", text: text) }
 
+  /// Adds to the report what the command's programs do not have although it was asked for.
+  package func noteMissing(_ lines: [String]) {
+    guard !lines.isEmpty else { return }
+    state.withLock { state in
+      let known = state.isolation?.missing ?? []
+      state.isolation?.missing = known + lines
+    }
+  }
+
   /// Whether requests for a host are refused in every mode.
   package func isDenied(host: String, port: Int) -> Bool {
     intercepted?.policy.denies(host: host, port: port) ?? false

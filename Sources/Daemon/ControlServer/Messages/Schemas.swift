@@ -163,6 +163,7 @@ extension Schemas {
           .required("kind", .words, "namespaces or proxy."),
           .optional("reason", .words, "Why the better kind was not available, and what would allow it."),
           .required("relayed", .list(of: .words), "Connections whose bytes were relayed and not recorded."),
+          .optional("missing", .list(of: .words), "What the command's programs do not have although it was asked for."),
         ]), "How the command was isolated; missing if it was not."),
       .optional(
         "contractNotes", .list(of: .words),
