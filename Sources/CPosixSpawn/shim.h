@@ -29,4 +29,25 @@ extern int diorama_addclosefrom(void *actions, int from) __asm__("posix_spawn_fi
 static inline int diorama_close_from(void *actions, int from) {
   return diorama_addclosefrom ? diorama_addclosefrom(actions, from) : 0;
 }
+
+extern int diorama_sched_getaffinity(int thread, unsigned long size, void *mask) __asm__("sched_getaffinity");
+extern int diorama_sched_setaffinity(int thread, unsigned long size, const void *mask) __asm__("sched_setaffinity");
+
+// Binds the calling thread, and the programs that it starts, to one of the processors that it may use (sched(7)): the
+// one at `index`, modulo their number. Returns that processor's number; -1 if the system refuses.
+static inline int diorama_use_one_processor(unsigned int index) {
+  enum { size = 1024, bits = 8 * sizeof(unsigned long) };
+  unsigned long allowed[size / bits] = {0}, one[size / bits] = {0};
+  if (diorama_sched_getaffinity(0, sizeof allowed, allowed) != 0) return -1;
+  unsigned int count = 0;
+  for (unsigned int number = 0; number < size; number++) count += allowed[number / bits] >> number % bits & 1;
+  if (count == 0) return -1;
+  unsigned int left = index % count;
+  for (unsigned int number = 0; number < size; number++) {
+    if (!(allowed[number / bits] >> number % bits & 1) || left-- > 0) continue;
+    one[number / bits] = 1UL << number % bits;
+    return diorama_sched_setaffinity(0, sizeof one, one) == 0 ? (int)number : -1;
+  }
+  return -1;
+}
 #endif

@@ -1,5 +1,6 @@
 package import Basics
 package import EnvironmentConfiguration
+package import Foundation
 package import LaunchContract
 
 /// The response to `POST /v1/environments` (201) and `GET /v1/environments/{id}`.
@@ -138,12 +139,41 @@ package struct JournalPage: Codable, Sendable {
     package var detail: String?
     /// True if the test itself sent the request, to prepare something for the app; otherwise nil.
     package var setup: Bool?
+    /// The request itself, only in a journal file with requests.
+    package var request: Request?
+
+    /// A request as the upstream would get it, with secrets redacted.
+    package struct Request: Codable, Sendable, Equatable {
+      /// The URL; that of the entry is the recorded one.
+      package var url: String
+      /// The header fields, each as `Name: value`.
+      package var headers: [String]
+      /// The body, if it was read completely and has at most 256 KiB.
+      package var body: Data?
+      /// The size of the body in bytes; nil if it is not known.
+      package var size: Int?
+      /// The key by which it was looked up in the cassette, in hexadecimal: equal for requests that the matching rules
+      /// make equal. Nil if nothing is replayed.
+      package var key: String?
+      /// The number of the last entry when the request arrived. Entries up to this one were finished before it.
+      package var after: Int
+
+      package init(url: String, headers: [String], body: Data?, size: Int?, key: String?, after: Int) {
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.size = size
+        self.key = key
+        self.after = after
+      }
+    }
 
     package init(
       number: Int, time: String, kind: String, method: String, url: String, status: Int, interaction: Int?,
-      detail: String?, setup: Bool? = nil
+      detail: String?, setup: Bool? = nil, request: Request? = nil
     ) {
       self.setup = setup
+      self.request = request
       self.number = number
       self.time = time
       self.kind = kind

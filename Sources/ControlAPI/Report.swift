@@ -296,6 +296,9 @@ package struct Report: Codable, Sendable {
   package var ended: Bool?
   /// The exit status of the command in `diorama run`; nil without one.
   package var commandStatus: Int32?
+  /// The variables by which the command of `diorama run` found its environment, such as `DIORAMA_ENDPOINT_API`, without
+  /// the token and the contract; nil without a command.
+  package var variables: [String: String]?
   package var strings: Strings
   package var toggles: Toggles
   package var durationSeconds: Double

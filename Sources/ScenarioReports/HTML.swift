@@ -5,9 +5,9 @@
 /// html.element("p", ["class": "note"]) { $0.text("1 < 2") }
 /// html.output  // <p class="note">1 &lt; 2</p>
 /// ```
-struct HTML {
+package struct HTML {
   /// The markup so far.
-  private(set) var output = ""
+  package private(set) var output = ""
 
   /// Appends an element.
   ///
@@ -15,7 +15,7 @@ struct HTML {
   ///   - name: its tag.
   ///   - attributes: those with the value nil are left out; `""` is for attributes without a value.
   ///   - content: appends the content.
-  mutating func element(
+  package mutating func element(
     _ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:], _ content: (inout HTML) -> Void
   ) {
     void(name, attributes)
@@ -24,7 +24,7 @@ struct HTML {
   }
 
   /// Appends an element that has no content and no end tag, such as `meta`.
-  mutating func void(_ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:]) {
+  package mutating func void(_ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:]) {
     output += "<\(name)"
     for (name, value) in attributes {
       guard let value else { continue }
@@ -34,17 +34,54 @@ struct HTML {
   }
 
   /// Appends an element with a text.
-  mutating func element(
+  package mutating func element(
     _ name: StaticString, _ attributes: KeyValuePairs<StaticString, String?> = [:], text: String
   ) {
     element(name, attributes) { $0.text(text) }
   }
 
+  /// A whole page in the project's style: without other files, network or, except for the script, JavaScript.
+  ///
+  /// - Parameters:
+  ///   - title: the title of the window.
+  ///   - script: the page's script; nil for none.
+  ///   - body: appends the content of the body.
+  /// - Returns: the document.
+  package static func page(title: String, script: StaticString? = nil, _ body: (inout HTML) -> Void) -> String {
+    // Only elements with it are run or applied, in case text ever gets into the page as markup.
+    let nonce = String((0..<24).map { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a" })
+    var html = HTML()
+    html.markup("<!DOCTYPE html>\n")
+    html.element("html", ["lang": "en"]) { html in
+      html.element("head") { html in
+        html.void("meta", ["charset": "utf-8"])
+        html.void(
+          "meta",
+          [
+            "http-equiv": "Content-Security-Policy",
+            "content": "default-src 'none'; style-src 'nonce-\(nonce)'; script-src 'nonce-\(nonce)'; img-src data:; "
+              + "media-src data:; base-uri 'none'; form-action 'none'",
+          ])
+        html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+        html.void("meta", ["name": "color-scheme", "content": "light dark"])
+        html.element("title", text: title)
+        html.element("style", ["nonce": nonce]) { $0.markup(HTMLStyle.css) }
+      }
+      html.markup("\n")
+      html.element("body") { html in
+        body(&html)
+        if let script { html.element("script", ["nonce": nonce]) { $0.markup(script) } }
+      }
+    }
+    html.markup("\n")
+    return html.output
+  }
+
   /// Appends text.
-  mutating func text(_ text: String) { output += Self.escaped(text) }
+  package mutating func text(_ text: String) { output += Self.escaped(text) }
 
   /// Appends fixed markup.
-  mutating func markup(_ markup: StaticString) { output += "\(markup)" }
+  package mutating func markup(_ markup: StaticString) { output += "\(markup)" }
 
   /// The text with references. Control characters become their pictures (U+2400…), so that one sees them.
   private static func escaped(_ text: String) -> String {

@@ -51,42 +51,18 @@ struct HTMLPage {
   }
 
   var html: String {
-    // Only elements with it are run or applied, in case text ever gets into the page as markup.
-    let nonce = String((0..<24).map { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a" })
-    var html = HTML()
-    html.markup("<!DOCTYPE html>\n")
-    html.element("html", ["lang": "en"]) { html in
-      html.element("head") { html in
-        html.void("meta", ["charset": "utf-8"])
-        html.void(
-          "meta",
-          [
-            "http-equiv": "Content-Security-Policy",
-            "content": "default-src 'none'; style-src 'nonce-\(nonce)'; script-src 'nonce-\(nonce)'; img-src data:; "
-              + "media-src data:; base-uri 'none'; form-action 'none'",
-          ])
-        html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
-        html.void("meta", ["name": "color-scheme", "content": "light dark"])
-        html.element("title", text: title.map { "\(verdict) – \($0)" } ?? verdict)
-        html.element("style", ["nonce": nonce]) { $0.markup(HTMLStyle.css) }
+    HTML.page(title: title.map { "\(verdict) – \($0)" } ?? verdict, script: HTMLStyle.script) { html in
+      html.element("a", ["class": "skip", "href": "#features"], text: "Skip to the features")
+      header(&html)
+      html.element("main") { html in
+        problems(&html)
+        failures(&html)
+        undefinedSteps(&html)
+        features(&html)
+        runHooks(&html)
       }
-      html.markup("\n")
-      html.element("body") { html in
-        html.element("a", ["class": "skip", "href": "#features"], text: "Skip to the features")
-        header(&html)
-        html.element("main") { html in
-          problems(&html)
-          failures(&html)
-          undefinedSteps(&html)
-          features(&html)
-          runHooks(&html)
-        }
-        footer(&html)
-        html.element("script", ["nonce": nonce]) { $0.markup(HTMLStyle.script) }
-      }
+      footer(&html)
     }
-    html.markup("\n")
-    return html.output
   }
 
   // MARK: The summary

@@ -16,6 +16,14 @@ package struct MatchKey: Hashable, Sendable {
 
   init(_ words: (UInt64, UInt64)) { self.init(high: words.0, low: words.1) }
 
+  /// The key as text, for comparing requests of several runs by the same program.
+  package var hexadecimal: String {
+    [high, low].map { word in
+      let digits = String(word, radix: 16)
+      return String(repeating: "0", count: 16 - digits.count) + digits
+    }.joined()
+  }
+
   /// The key of the same request if the test itself sends it.
   var ofSetup: MatchKey {
     var hash = SipHash()

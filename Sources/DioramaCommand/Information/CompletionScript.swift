@@ -68,7 +68,7 @@ struct CompletionScript {
       done
       COMPREPLY=()
       for ((; index < COMP_CWORD; index++)); do
-        [[ ${COMP_WORDS[index]} == -- && $command == run ]] || continue
+        [[ ${COMP_WORDS[index]} == -- && ($command == run || $command == verify) ]] || continue
         if declare -F _command_offset >/dev/null; then _command_offset $((index + 1)); return; fi
         if ((index + 1 == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$current")); return; fi
         _diorama_files "$current"
@@ -195,7 +195,7 @@ struct CompletionScript {
     function __diorama_run
         set -l tokens (commandline -opc)
         set -l index (contains -i -- -- $tokens)
-        and test (__diorama_command) = run
+        and contains (__diorama_command) run verify
         and complete -C (string join ' ' -- (string escape -- $tokens[(math $index + 1)..-1]) (commandline -ct))
     end
     complete -c diorama -f

@@ -42,7 +42,7 @@ enum RunCommand {
     let isolation = try specification.isolation.map { _ in
       try CommandIsolation(environment, in: service, folder: folder, inherited: inherited)
     }
-    for note in environment.notes + (isolation?.notes ?? []) { terminal.line(note) }
+    if !options.isQuiet { for note in environment.notes + (isolation?.notes ?? []) { terminal.line(note) } }
 
     let variables = try variables(options, environment, folder: folder)
     let spawn = { (more: [String: String], removed: Set<String>) in
@@ -75,9 +75,14 @@ enum RunCommand {
       }
     }
     report.commandStatus = outcome.status
+    report.variables = environment.variables.filter {
+      $0.key.hasPrefix("DIORAMA_") && !["DIORAMA_TOKEN", "DIORAMA_CONTRACT"].contains($0.key)
+    }
     withExtendedLifetime((ports, sockets)) {}
-    terminal.report(
-      ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: ReportText.reportOption))
+    if !options.isQuiet {
+      terminal.report(
+        ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: ReportText.reportOption))
+    }
     let status = exitStatus(outcome, report: report, sealed: sealed, environment: environment)
     do { try reportFiles.write(report, hasFailed: false) } catch {
       terminal.error(error.message)

@@ -1,12 +1,13 @@
 import EnvironmentConfiguration
 
 extension RunCommand {
-  private static let table: [Options.Option] =
+  static let table: [Options.Option] =
     ConfigurationOptions.table + [
       .init("--listen", "NAME", "A listening socket, passed by LISTEN_FDS.", in: .basics),
       .init("--timeout", "SECONDS", "End the command after this time and fail the environment.", in: .basics),
       .init("--journal", "FILE", "Write every request as NDJSON."),
-    ] + ReportFiles.table
+      .init("--journal-requests", nil, "Also write their header fields and bodies, redacted."),
+    ] + ReportFiles.table + [.init("--quiet", nil, "Print no report, only errors.")]
 
   static let command = Command(
     RunOptions.command, "run a command in an environment of its own", usage: ["run [option …] -- COMMAND [ARG …]"],

@@ -15,39 +15,51 @@ struct RunOptions {
   var timeout: Double?
   /// Whether the command uses the environment as its HTTP proxy.
   var isProxy: Bool
+  /// Whether standard error gets errors only.
+  var isQuiet: Bool
   var command: [String]
 
-  init(_ options: Options, environment: [String: String]) throws {
+  /// - Parameters:
+  ///   - options: the command line.
+  ///   - environment: the variables of this process.
+  ///   - name: the command whose help an error names.
+  /// - Throws: ``CodedError`` for options that are not valid, or files that cannot be read.
+  init(_ options: Options, environment: [String: String], of name: String = Self.command) throws {
     guard let command = options.rest, !command.isEmpty else {
       let hint = options.operands.first.map { "; write -- before '\($0)'" } ?? ""
-      throw CodedError(usage: "there is no command to run" + hint, command: Self.command)
+      throw CodedError(usage: "there is no command to run" + hint, command: name)
     }
     if let extra = options.operands.first {
-      throw CodedError(usage: "unexpected argument '\(extra)'; the command comes after --", command: Self.command)
+      throw CodedError(usage: "unexpected argument '\(extra)'; the command comes after --", command: name)
     }
     self.command = command
-    let settings = ConfigurationOptions(options, command: Self.command, variables: environment)
-    ports = try options.names("--port", command: Self.command)
-    listen = try options.names("--listen", command: Self.command)
+    let settings = ConfigurationOptions(options, command: name, variables: environment)
+    ports = try options.names("--port", command: name)
+    listen = try options.names("--listen", command: name)
     if let name = listen.first(where: { $0.contains(":") }) {
       throw CodedError(
         usage: "--listen: '\(name)' has a colon, which separates names in LISTEN_FDNAMES; choose another name",
-        command: Self.command)
+        command: name)
     }
-    let name = (command[0] as NSString).lastPathComponent
-    var configuration = try settings.configuration(named: (name as NSString).deletingPathExtension)
-    configuration.name = configuration.cassette == nil ? name : nil
+    let program = (command[0] as NSString).lastPathComponent
+    var configuration = try settings.configuration(named: (program as NSString).deletingPathExtension)
+    configuration.name = configuration.cassette == nil ? program : nil
     configuration.command = command.map(ShellWord.quoted).joined(separator: " ")
     // Both kinds of port share the variables.
     configuration.ports += listen
     specification = try settings.specification(configuration)
     specification.journalFile = options.value("--journal")
+    specification.journalsRequests = options.has("--journal-requests")
+    if specification.journalsRequests, specification.journalFile == nil {
+      throw CodedError(usage: "--journal-requests needs --journal FILE", command: name)
+    }
+    isQuiet = options.has("--quiet")
     isProxy = options.has("--proxy")
     if isProxy, specification.isolation != nil {
       throw CodedError(
         usage: "--proxy and --isolate cannot be combined; --isolate=proxy also sets the proxy variables",
-        command: Self.command)
+        command: name)
     }
-    timeout = try options.seconds("--timeout", upTo: 1e6, command: Self.command)
+    timeout = try options.seconds("--timeout", upTo: 1e6, command: name)
   }
 }

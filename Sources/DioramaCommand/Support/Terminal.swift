@@ -61,6 +61,13 @@ struct Terminal: Sendable {
     Self.write(styled("diorama:", .dim) + " " + lines(of: text).joined(separator: "\n  ") + "\n")
   }
 
+  /// Writes lines as a report.
+  ///
+  /// - Parameter lines: makes the lines with a function that adds a style to a text.
+  func lines(_ lines: ((String, ReportText.Style) -> String) -> [String]) {
+    Self.write(styled("diorama:", .dim) + " " + lines(styled).joined(separator: "\n  ") + "\n")
+  }
+
   /// The lines of a report in its styles.
   func lines(of text: ReportText) -> [String] { text.lines(styled) }
 

@@ -112,6 +112,8 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var decodedLimit: Int?
   /// The path of a file for all journal entries, as NDJSON.
   package var journalFile: String?
+  /// Whether the journal file also has the header fields and bodies of requests.
+  package var journalsRequests = false
   /// Whether this is a continuous integration run, where `once` never records.
   package var isContinuousIntegration = false
   /// How to run the same again, for messages: the command after `--`, or a test's argument for `--filter`.

@@ -95,6 +95,6 @@ extension Environment.State {
 
   mutating func note(_ kind: Journal.Kind, status: Int, _ detail: Journal.Detail, replay: Replay?) {
     let entry = journal.add(kind, status: status, detail: detail, isOfSetup: ClientMark.isOfSetup)
-    journalFile?.write(entry.spelledOut(replay, redactor), isUrgent: true)
+    journalFile?.write(entry.spelledOut(replay, redactor, sent: JournaledRequest.current), isUrgent: true)
   }
 }

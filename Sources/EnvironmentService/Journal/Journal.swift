@@ -136,7 +136,15 @@ struct Journal: Sendable {
 
 extension Journal.Entry {
   /// The entry in the form that clients read.
-  func spelledOut(_ replay: Replay?, _ redactor: Redactor) -> JournalPage.Entry {
+  ///
+  /// - Parameters:
+  ///   - replay: what is replayed; nil for nothing.
+  ///   - redactor: redacts secrets.
+  ///   - sent: the request itself, for a journal file with requests.
+  /// - Returns: the entry.
+  func spelledOut(
+    _ replay: Replay?, _ redactor: Redactor, sent: JournalPage.Entry.Request? = nil
+  ) -> JournalPage.Entry {
     let request = replay.flatMap { replay in
       interaction >= 0 ? replay.interactions[Int(interaction)].request : nil
     }
@@ -147,6 +155,6 @@ extension Journal.Entry {
     return JournalPage.Entry(
       number: number, time: RFC3339.format(Date(timeIntervalSince1970: time)), kind: kind.name, method: detail.method,
       url: detail.url, status: Int(status), interaction: interaction >= 0 ? Int(interaction) : nil,
-      detail: detail.text, setup: isOfSetup ? true : nil)
+      detail: detail.text, setup: isOfSetup ? true : nil, request: sent)
   }
 }

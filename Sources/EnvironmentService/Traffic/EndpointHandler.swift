@@ -47,7 +47,9 @@ final class EndpointHandler: RequestHandler {
 
   func answer(_ request: borrowing RequestView) -> PreparedResponse? {
     // Every message is checked, and may be changed.
-    guard environment.stubs.contract == nil, !environment.faults.isActive else { return nil }
+    guard environment.stubs.contract == nil, !environment.faults.isActive,
+      !environment.specification.journalsRequests
+    else { return nil }
     if environment.stubs.isActive {
       return environment.stubAnswer(request, at: upstream)
     }
@@ -60,6 +62,7 @@ final class EndpointHandler: RequestHandler {
 
   func pass(_ request: borrowing RequestView, to answer: LateAnswer) -> (any Passage)? {
     guard let way, !environment.stubs.isActive, environment.stubs.contract == nil, !environment.faults.isActive,
+      !environment.specification.journalsRequests,
       way.environment.endpointAccess.admitsAtOnce(request, at: way.port)
     else { return nil }
     return PlainPassage.begin(request, way, answer)

@@ -123,9 +123,9 @@ final class Pipeline: Sendable {
   private func answer(
     _ request: Request, upstream index: Int, target: String, form: AddressMap.Form
   ) async throws -> Response {
-    let number = environment.state.withLock { state in
+    let (number, last) = environment.state.withLock { state in
       state.requests += 1
-      return state.requests
+      return (state.requests, state.journal.last)
     }
     let addresses = environment.addresses
     var outgoing = request
@@ -147,13 +147,27 @@ final class Pipeline: Sendable {
     let described = DescribedRequest(
       received: request, outgoing: outgoing, upstream: index, form: form, number: number, isWebSocket: isWebSocket)
     return try await environment.withFaults(on: described.stubRequest(in: environment)) {
-      try await answer(described)
+      try await answer(described, after: last)
     }
   }
 
-  private func answer(_ request: DescribedRequest) async throws -> Response {
+  /// Describes a request and answers it.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - last: the number of the journal's last entry when it arrived.
+  /// - Returns: the response.
+  private func answer(_ request: DescribedRequest, after last: Int) async throws -> Response {
     var request = request
     try await describe(&request)
+    guard environment.specification.journalsRequests else { return try await answer(described: request) }
+    let sent = JournaledRequest.describing(request, in: environment, after: last)
+    return try await JournaledRequest.$current.withValue(sent) { [request] in
+      try await answer(described: request)
+    }
+  }
+
+  private func answer(described request: DescribedRequest) async throws -> Response {
     for responder in responders {
       guard let response = try await responder.respond(to: request) else { continue }
       if !(responder is StubResponder), !request.isWebSocket {

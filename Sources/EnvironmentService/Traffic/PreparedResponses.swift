@@ -99,7 +99,9 @@ extension Environment.State {
     requests += 1
     let status = replay.interactions[index].response.status
     let entry = journal.add(.replayed, status: status, interaction: index, isOfSetup: isOfSetup)
-    if let journalFile { journalFile.write(entry.spelledOut(replay, redactor), isUrgent: false) }
+    if let journalFile {
+      journalFile.write(entry.spelledOut(replay, redactor, sent: JournaledRequest.current), isUrgent: false)
+    }
     return index
   }
 }

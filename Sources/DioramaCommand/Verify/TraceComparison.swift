@@ -1,0 +1,433 @@
+import Basics
+import ControlAPI
+import Foundation
+
+/// A difference between runs of a command.
+struct Difference: Sendable, Encodable {
+  /// What differs.
+  enum Subject: String, Sendable, Encodable, CaseIterable {
+    // In the order in which differences are listed: a request may be the cause of what follows it.
+    case request, strings, toggles, output, errors, status, failures
+  }
+
+  /// A value in the runs that have it.
+  struct Value: Sendable, Encodable, Equatable {
+    var runs: [Int]
+    /// The text around the difference; nil if these runs lack it.
+    var text: String?
+  }
+
+  var subject: Subject
+  /// What differs, such as `request 2, POST http://h/a, body $.id`.
+  var place: String
+  /// How many bytes are equal before it; nil where that means nothing.
+  var byte: Int?
+  var values: [Value]
+  var kind: DifferenceKind
+  /// Why it has this kind; empty if it is unknown.
+  var reason: String
+  /// What to do about it, most likely fix first.
+  var levers: [String]
+}
+
+/// Compares the traces of several runs of a command.
+///
+/// Requests correspond if they are equal: the same method, key by the matching rules (or URL and body, without a key)
+/// and header fields, counted where they repeat. Their order is no difference by itself: two requests are ordered only if
+/// they are in each run. If the runs made the same requests, but equal ones got different answers, their order decided,
+/// which is a race.
+struct TraceComparison: Sendable {
+  /// The runs in groups that agree, each in order; the first group has the first run.
+  private(set) var groups: [[Int]] = []
+  /// The first difference of each subject.
+  private(set) var differences: [Difference] = []
+  /// What is no difference, but worth knowing.
+  private(set) var notes: [String] = []
+
+  private let traces: [Trace]
+  private let ignoredHeaders: Set<String>
+  private let comparesOutput: Bool
+
+  /// - Parameters:
+  ///   - traces: one for each run, at least one.
+  ///   - ignoredHeaders: the names of header fields that are not compared, in any case.
+  ///   - comparesOutput: whether standard output and error are compared.
+  init(_ traces: [Trace], ignoredHeaders: [String] = [], comparesOutput: Bool = true) {
+    self.traces = traces
+    // These depend on the body, and on the connection.
+    self.ignoredHeaders = Set(ignoredHeaders.map { $0.lowercased() } + ["content-length", "connection"])
+    self.comparesOutput = comparesOutput
+    var representatives: [(trace: Trace, runs: [Int])] = []
+    for trace in traces {
+      if let index = representatives.firstIndex(where: { found(in: trace, against: $0.trace).isEmpty }) {
+        representatives[index].runs.append(trace.facts.run)
+      } else {
+        representatives.append((trace, [trace.facts.run]))
+      }
+    }
+    groups = representatives.map(\.runs)
+    if let first = representatives.first?.trace, representatives.count > 1 {
+      differences = Difference.Subject.allCases.compactMap { difference($0, representatives.dropFirst(), from: first) }
+    }
+    notes = orderNotes()
+  }
+
+  // MARK: Two runs
+
+  /// A difference between the first run and another one, not yet classified.
+  private struct Found {
+    var subject: Difference.Subject
+    var place: String
+    /// Equal for differences at the same place of different runs.
+    var identity: String
+    var difference: TextDifference?
+    var left: String?
+    var right: String?
+    /// Whether equal requests got different answers.
+    var isRace = false
+  }
+
+  private func found(in trace: Trace, against first: Trace) -> [Found] {
+    var all: [Found] = []
+    if let found = requestDifference(first, trace) { all.append(found) }
+    all += stringDifference(first, trace) + toggleDifference(first, trace)
+    if comparesOutput {
+      for (subject, name, one, other) in [
+        (Difference.Subject.output, "standard output", first.output, trace.output),
+        (.errors, "standard error", first.errors, trace.errors),
+      ] {
+        guard let difference = TextDifference.first(one, other) else { continue }
+        let place = difference.path == "$" ? name : "\(name), \(difference.path)"
+        all.append(Found(subject: subject, place: place, identity: place, difference: difference))
+      }
+    }
+    if (first.commandStatus, first.status) != (trace.commandStatus, trace.status) {
+      let isOfCommand = first.commandStatus != trace.commandStatus
+      let values = isOfCommand ? (first.commandStatus, trace.commandStatus) : (first.status, trace.status)
+      all.append(
+        Found(
+          subject: .status, place: isOfCommand ? "exit status" : "exit status of the environment", identity: "status",
+          left: "\(values.0)", right: "\(values.1)"))
+    }
+    let failures = [first, trace].map { $0.failures.sorted().joined(separator: "; ") }
+    if failures[0] != failures[1] {
+      all.append(
+        Found(
+          subject: .failures, place: "failures of the environment", identity: "failures",
+          left: failures[0].isEmpty ? nil : failures[0], right: failures[1].isEmpty ? nil : failures[1]))
+    }
+    return all
+  }
+
+  private func stringDifference(_ first: Trace, _ trace: Trace) -> [Found] {
+    func uses(_ strings: Report.Strings) -> [String] {
+      func texts(_ uses: [Report.StringUse], _ what: String) -> [String] {
+        uses.map { "key '\($0.key)', ordinal \($0.ordinal): \(what)" }.sorted()
+      }
+      return texts(strings.missing, "missing") + texts(strings.unused, "not drawn")
+        + ["\(counted(strings.read, "string")) drawn"]
+    }
+    let (one, other) = (uses(first.strings), uses(trace.strings))
+    guard one != other else { return [] }
+    let left = one.first { !other.contains($0) }
+    let right = other.first { !one.contains($0) }
+    let key = (left ?? right ?? "").prefix { $0 != ":" }
+    return [
+      Found(
+        subject: .strings, place: "strings drawn", identity: String(key), left: left ?? "as in the other runs",
+        right: right ?? "as in the other runs")
+    ]
+  }
+
+  private func toggleDifference(_ first: Trace, _ trace: Trace) -> [Found] {
+    let names = Set(first.toggles.keys).union(trace.toggles.keys).sorted()
+    guard let name = names.first(where: { first.toggles[$0] != trace.toggles[$0] }) else { return [] }
+    return [
+      Found(
+        subject: .toggles, place: "toggle \(name)", identity: name, left: first.toggles[name]?.text,
+        right: trace.toggles[name]?.text)
+    ]
+  }
+
+  // MARK: Requests
+
+  private struct Identity: Hashable {
+    var method: String
+    /// The key, or the URL.
+    var key: String
+    var body: [UInt8]?
+    var size: Int?
+    var headers: [Trace.Header]
+  }
+
+  private func identity(_ request: Trace.Request) -> Identity {
+    Identity(
+      method: request.method, key: request.key ?? request.url, body: request.key == nil ? request.body : nil,
+      size: request.key == nil ? request.size : nil, headers: headers(request))
+  }
+
+  private func headers(_ request: Trace.Request) -> [Trace.Header] {
+    request.headers.filter { !ignoredHeaders.contains($0.name.lowercased()) }
+  }
+
+  /// The pairs of equal requests in two runs, and the requests that have no equal one.
+  private func matched(
+    _ first: Trace, _ trace: Trace
+  ) -> (pairs: [(Trace.Request, Trace.Request)], left: [Trace.Request], right: [Trace.Request]) {
+    var waiting: [Identity: [Trace.Request]] = [:]
+    for request in trace.requests.reversed() { waiting[identity(request), default: []].append(request) }
+    var pairs: [(Trace.Request, Trace.Request)] = []
+    var left: [Trace.Request] = []
+    for request in first.requests {
+      if let other = waiting[identity(request)]?.popLast() { pairs.append((request, other)) } else { left.append(request) }
+    }
+    return (pairs, left, waiting.values.flatMap(\.self).sorted { $0.number < $1.number })
+  }
+
+  private func requestDifference(_ first: Trace, _ trace: Trace) -> Found? {
+    let (pairs, left, right) = matched(first, trace)
+    guard let earliest = left.first ?? right.first else {
+      guard let (one, other) = pairs.first(where: { $0.answer != $1.answer }) else { return nil }
+      let place = "\(Self.place(one)), answered by"
+      return Found(
+        subject: .request, place: place, identity: place, left: one.answer.text, right: other.answer.text, isRace: true)
+    }
+    if let one = left.first, let other = Self.counterpart(of: one, among: right) {
+      if let found = difference(one, other) { return found }
+    }
+    let isLeft = !left.isEmpty
+    let text = "\(earliest.method) \(earliest.url), answered by \(earliest.answer.text)"
+    return Found(
+      subject: .request, place: Self.place(earliest), identity: "\(earliest.method) \(earliest.url)",
+      left: isLeft ? text : nil, right: isLeft ? nil : text)
+  }
+
+  private static func place(_ request: Trace.Request) -> String {
+    "request \(request.number), \(request.method) \(request.url)"
+  }
+
+  /// The request of another run that is most likely the same.
+  private static func counterpart(of request: Trace.Request, among others: [Trace.Request]) -> Trace.Request? {
+    func path(_ url: String) -> Substring { url.prefix { $0 != "?" } }
+    func origin(_ url: String) -> String { url.split(separator: "/", maxSplits: 3).prefix(2).joined(separator: "/") }
+    let same = others.filter { $0.method == request.method }
+    return same.first { $0.url == request.url } ?? same.first { path($0.url) == path(request.url) }
+      ?? same.first {
+        origin($0.url) == origin(request.url)
+          && path($0.url).count { $0 == "/" } == path(request.url).count { $0 == "/" }
+      }
+  }
+
+  /// How two requests that correspond differ.
+  private func difference(_ one: Trace.Request, _ other: Trace.Request) -> Found? {
+    func found(_ part: String, _ difference: TextDifference) -> Found {
+      let place = "\(Self.place(one)), \(part)"
+      return Found(
+        subject: .request, place: place, identity: "\(one.number) \(part)", difference: difference)
+    }
+    // With equal keys, URL and body differ only in what the matching rules ignore.
+    if one.key == nil || one.key != other.key {
+      if one.url != other.url, let (part, difference) = Self.urlDifference(one.url, other.url) {
+        return found(part, difference)
+      }
+      if let body = one.body, let otherBody = other.body, body != otherBody {
+        if let (part, difference) = Self.formDifference(one, other) { return found(part, difference) }
+        if let difference = TextDifference.first(body, otherBody) {
+          return found(difference.path == "$" ? "body" : "body \(difference.path)", difference)
+        }
+      }
+      if one.size != other.size || one.body == nil && one.key != other.key {
+        return Found(
+          subject: .request, place: "\(Self.place(one)), body", identity: "\(one.number) body",
+          left: one.size.map { "\($0) bytes" }, right: other.size.map { "\($0) bytes" })
+      }
+    }
+    let (left, right) = (headers(one), headers(other))
+    let names = (left + right).map(\.name)
+    for name in names {
+      let values = [left, right].map { all in
+        all.filter { $0.name.lowercased() == name.lowercased() }.map(\.value).joined(separator: ", ")
+      }
+      guard values[0] != values[1], var difference = TextDifference.first(Array(values[0].utf8), Array(values[1].utf8))
+      else { continue }
+      difference.name = name
+      return found("header \(name)", difference)
+    }
+    return nil
+  }
+
+  private static func urlDifference(_ left: String, _ right: String) -> (String, TextDifference)? {
+    let byte = zip(left.utf8, right.utf8).prefix { $0 == $1 }.count
+    let parts = [left, right].map { $0.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false) }
+    if parts[0][0] == parts[1][0], parts[0].count == 2, parts[1].count == 2 {
+      return items(String(parts[0][1]), String(parts[1][1]), "query item", byte)
+    }
+    let segments = parts.map { $0[0].split(separator: "/") }
+    for (index, (one, other)) in zip(segments[0], segments[1]).enumerated() where one != other && index >= 2 {
+      return (
+        "path segment \(index - 1)",
+        TextDifference(path: "", byte: byte, left: decoded(one), right: decoded(other))
+      )
+    }
+    return ("URL", TextDifference(path: "", byte: byte, left: left, right: right))
+  }
+
+  private static func formDifference(_ one: Trace.Request, _ other: Trace.Request) -> (String, TextDifference)? {
+    let isForm = one.headers.contains {
+      $0.name.lowercased() == "content-type" && $0.value.lowercased().hasPrefix("application/x-www-form-urlencoded")
+    }
+    guard isForm, let left = one.body, let right = other.body, !left.starts(with: "{".utf8) else { return nil }
+    return items(
+      String(decoding: left, as: UTF8.self), String(decoding: right, as: UTF8.self), "form item",
+      zip(left, right).prefix { $0 == $1 }.count)
+  }
+
+  /// The first item of a query or form that differs.
+  private static func items(_ left: String, _ right: String, _ what: String, _ byte: Int) -> (String, TextDifference)? {
+    let all = [left, right].map { text in
+      text.split(separator: "&").map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false) }
+    }
+    func joined(_ items: [[Substring]]) -> [String] { items.map { $0.joined(separator: "=") } }
+    if joined(all[0]) != joined(all[1]), joined(all[0]).sorted() == joined(all[1]).sorted() {
+      return (what + "s", TextDifference(path: "", byte: byte, left: left, right: right, permutation: .parts))
+    }
+    for (index, item) in all[0].enumerated() {
+      let name = item[0]
+      let place = "\(what) `\(decoded(name))`"
+      let value = item.count == 2 ? decoded(item[1]) : ""
+      let nth = all[0][..<index].count { $0[0] == name }
+      let others = all[1].filter { $0[0] == name }
+      let other = others.indices.contains(nth) ? others[nth] : nil
+      let otherValue = other.map { $0.count == 2 ? decoded($0[1]) : "" }
+      guard otherValue != value else { continue }
+      var difference =
+        TextDifference.first(Array(value.utf8), Array((otherValue ?? "").utf8))
+        ?? TextDifference(path: "", byte: byte, left: value, right: "")
+      (difference.name, difference.byte) = (decoded(name), byte)
+      return (place, difference)
+    }
+    guard let added = all[1].first(where: { item in !all[0].contains { $0[0] == item[0] } }) else { return nil }
+    let value = added.count == 2 ? decoded(added[1]) : ""
+    return ("\(what) `\(decoded(added[0]))`", TextDifference(path: "", byte: byte, left: "", right: value))
+  }
+
+  private static func decoded(_ text: Substring) -> String {
+    let spaced = text.replacing("+", with: " ")
+    return spaced.removingPercentEncoding ?? String(spaced)
+  }
+
+  // MARK: All runs
+
+  /// The difference of a subject, from the first group that differs in it, with the values of all groups at its place.
+  private func difference(
+    _ subject: Difference.Subject, _ others: ArraySlice<(trace: Trace, runs: [Int])>, from first: Trace
+  ) -> Difference? {
+    let all = others.map { other in
+      (other.runs, other.trace, found(in: other.trace, against: first).first { $0.subject == subject })
+    }
+    guard let chosen = all.lazy.compactMap(\.2).first else { return nil }
+    var values: [Difference.Value] = []
+    func add(_ text: String?, _ runs: [Int]) {
+      if let index = values.firstIndex(where: { $0.text == text }) {
+        values[index].runs += runs
+      } else {
+        values.append(.init(runs: runs, text: text))
+      }
+    }
+    let chosenTexts = Self.texts(of: chosen)
+    add(chosenTexts.left, groups.first ?? [])
+    var samples: [Sample] = []
+    if let difference = chosen.difference {
+      samples = [Sample(token: Token.pair(difference.left, difference.right).0, facts: first.facts)]
+    }
+    for (runs, trace, found) in all {
+      // A group that does not differ here has the value of the first run.
+      guard let found else {
+        add(chosenTexts.left, runs)
+        continue
+      }
+      guard found.identity == chosen.identity, found.difference?.left == chosen.difference?.left else { continue }
+      add(Self.texts(of: found).right, runs)
+      if let difference = found.difference, !difference.left.isEmpty, !difference.right.isEmpty {
+        samples.append(Sample(token: Token.pair(difference.left, difference.right).1, facts: trace.facts))
+      }
+    }
+    let classification = classify(chosen, samples, first, all.first { $0.2?.identity == chosen.identity }?.1)
+    return Difference(
+      subject: subject, place: chosen.place, byte: chosen.difference?.byte, values: values,
+      kind: classification.kind, reason: classification.reason,
+      levers: classification.kind.levers(inRequest: subject == .request))
+  }
+
+  private func classify(_ found: Found, _ samples: [Sample], _ first: Trace, _ other: Trace?) -> Classification {
+    if found.isRace {
+      return Classification(.race, "the runs made the same requests, but in another order, which decided the answers")
+    }
+    guard let difference = found.difference else {
+      return Classification(found.left == nil || found.right == nil ? .extra : .unknown, "")
+    }
+    let isReordered = other.map { inversion(first, $0) != nil } ?? false
+    switch difference.permutation {
+    case .lines? where isReordered || Self.overlap(first) != nil:
+      return Classification(.race, "the same lines in another order, and the requests came in another order, too")
+    case .lines?:
+      return Classification(
+        .hashOrder, "the same lines in another order; it may also be a race of threads without requests")
+    case .parts?: return Classification(.hashOrder, "the same parts in another order")
+    case nil: break
+    }
+    guard !difference.left.isEmpty, !difference.right.isEmpty, samples.count >= 2 else {
+      return Classification(.extra, "")
+    }
+    let classification = Classification(samples, name: difference.name)
+    guard classification.kind == .unknown, isReordered, found.subject != .request else { return classification }
+    return Classification(.race, "the requests of these runs came in another order")
+  }
+
+  /// The texts around a difference.
+  private static func texts(of found: Found) -> (left: String?, right: String?) {
+    guard let difference = found.difference else { return (found.left, found.right) }
+    let place = zip(difference.left.utf8, difference.right.utf8).prefix { $0 == $1 }.count
+    return (excerpt(difference.left, around: place), excerpt(difference.right, around: place))
+  }
+
+  /// At most 100 characters of a text around a place; nil for an empty text.
+  private static func excerpt(_ text: String, around place: Int) -> String? {
+    guard !text.isEmpty else { return nil }
+    let bytes = Array(text.utf8)
+    let (start, end) = (max(0, place - 40), min(bytes.count, place + 60))
+    return (start > 0 ? "…" : "") + String(decoding: bytes[min(start, end)..<end], as: UTF8.self)
+      + (end < bytes.count ? "…" : "")
+  }
+
+  // MARK: Order
+
+  /// Two requests that came in another order in another run.
+  private func inversion(_ first: Trace, _ other: Trace) -> (Trace.Request, Trace.Request)? {
+    let pairs = matched(first, other).pairs
+    return zip(pairs, pairs.dropFirst()).first { $0.1.number > $1.1.number }.map { ($0.0, $1.0) }
+  }
+
+  /// Two requests that were in progress at once.
+  private static func overlap(_ trace: Trace) -> (Trace.Request, Trace.Request)? {
+    for (request, next) in zip(trace.requests, trace.requests.dropFirst()) {
+      if let answered = next.answeredBefore, answered < request.number { return (request, next) }
+    }
+    return nil
+  }
+
+  private func orderNotes() -> [String] {
+    guard let first = traces.first else { return [] }
+    guard
+      let (trace, pair) = traces.dropFirst().lazy.compactMap({ trace in
+        inversion(first, trace).map { (trace, $0) }
+      }).first
+    else { return [] }
+    let overlapping = traces.first { Self.overlap($0) != nil }
+    let cause =
+      overlapping.map { "requests overlapped in run \($0.facts.run)" } ?? "no requests overlapped, so a loop in another order may be the cause"
+    return [
+      "not ordered: \(pair.0.method) \(pair.0.url) and \(pair.1.method) \(pair.1.url) came in this order in run 1, and in the other order in run \(trace.facts.run); \(cause)"
+    ]
+  }
+}

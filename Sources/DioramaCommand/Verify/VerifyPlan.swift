@@ -1,0 +1,59 @@
+/// How the runs of `diorama verify` are scheduled: which ones at once, and under which conditions.
+///
+/// The first run is alone and undisturbed; the second is, too, unless there is stress. The others run in pairs. With
+/// stress, each has other conditions.
+struct VerifyPlan: Sendable, Equatable {
+  /// The conditions of a run.
+  struct Conditions: Sendable, Equatable {
+    /// The number of the run, from 1.
+    var run: Int
+    /// How many other runs go on at once.
+    var beside = 0
+    /// The processor that the run is bound to, modulo their number; nil for any.
+    var processor: Int?
+    /// The nice value; 0 for that of the caller.
+    var nice = 0
+    /// Whether as many threads as there are processors are busy at normal priority.
+    var isBusy = false
+
+    /// Such as `beside 1 other, on one processor`.
+    var text: String {
+      var parts = [beside == 0 ? "alone" : "beside \(beside == 1 ? "1 other" : "\(beside) others")"]
+      if processor != nil { parts.append("on one processor") }
+      if nice > 0 { parts.append("nice \(nice)") }
+      if isBusy { parts.append("with busy processors") }
+      return parts.joined(separator: ", ")
+    }
+  }
+
+  /// The runs that go on at once, one group after another.
+  private(set) var groups: [[Conditions]] = []
+
+  /// - Parameters:
+  ///   - count: the number of runs.
+  ///   - isStressed: whether to disturb them.
+  ///   - isSequential: whether to run one at a time.
+  init(runs count: Int, isStressed: Bool, isSequential: Bool) {
+    var next = 1
+    func conditions(_ run: Int, beside: Int) -> Conditions {
+      var conditions = Conditions(run: run, beside: beside)
+      guard isStressed, run > 1 else { return conditions }
+      // Each kind of disturbance alone, then together: one processor makes threads take turns, busy processors
+      // interrupt them, and a low priority makes them wait.
+      let kind = (run - 2) % 4
+      if kind == 0 || kind == 3 { conditions.processor = run }
+      if kind == 1 || kind == 3 { conditions.isBusy = true }
+      if kind == 2 { (conditions.nice, conditions.isBusy) = (10, true) }
+      return conditions
+    }
+    while next <= count {
+      let isAlone = next == 1 || next == 2 && !isStressed || next == count || isSequential
+      let size = isAlone ? 1 : 2
+      groups.append((next..<next + size).map { conditions($0, beside: size - 1) })
+      next += size
+    }
+  }
+
+  /// All runs in order.
+  var all: [Conditions] { groups.flatMap(\.self) }
+}

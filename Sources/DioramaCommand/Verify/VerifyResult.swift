@@ -1,0 +1,128 @@
+import Basics
+import ControlAPI
+import Foundation
+
+/// The result of `diorama verify`, as its JSON has it.
+struct VerifyResult: Encodable, Sendable {
+  /// A run.
+  struct Run: Encodable, Sendable {
+    var run: Int
+    /// How it was scheduled, such as `alone, on one processor`.
+    var conditions: String
+    var seconds: Double
+    var status: Int32
+    var requests: Int
+    var unmatched: Int
+  }
+
+  /// The command, as it can be typed.
+  var command: String
+  /// Whether all runs did the same.
+  var deterministic: Bool
+  /// Whether all runs succeeded.
+  var ok: Bool
+  var runs: [Run]
+  /// The numbers of the runs that did the same.
+  var groups: [[Int]]
+  /// The first difference of each subject, the most likely cause first.
+  var differences: [Difference]
+  var notes: [String]
+  /// What failed in the first run; empty if it succeeded.
+  var failures: [String]
+
+  /// - Parameters:
+  ///   - command: the command, as it can be typed.
+  ///   - outcomes: the runs in order, at least one.
+  ///   - comparison: how they differ.
+  init(command: String, outcomes: [ReplayRun.Outcome], comparison: TraceComparison) {
+    self.command = command
+    deterministic = comparison.groups.count == 1
+    ok = outcomes.allSatisfy { $0.trace.status == 0 }
+    runs = outcomes.map { outcome in
+      Run(
+        run: outcome.conditions.run, conditions: outcome.conditions.text, seconds: outcome.seconds,
+        status: outcome.trace.status, requests: outcome.report.requests.total,
+        unmatched: outcome.report.requests.unmatched)
+    }
+    groups = comparison.groups
+    differences = comparison.differences
+    notes = comparison.notes
+    if deterministic, let first = outcomes.first, first.report.requests.total == 0 {
+      notes.append("no request reached the environment, so only the output and the exit status were compared")
+    }
+    if let cut = outcomes.first(where: { $0.outputSize > Trace.outputLimit }) {
+      notes.append(
+        "run \(cut.conditions.run) printed \(cut.outputSize) bytes; only the first \(Trace.outputLimit >> 20) MiB were compared")
+    }
+    failures = []
+    if let first = outcomes.first, first.trace.status != 0 {
+      // The same lines as in the report of a run, after its summary.
+      failures = Array(ReportText(first.report).lines().dropFirst())
+    }
+  }
+
+  /// The exit status: 3 if the runs differ, otherwise that of each run.
+  var exitStatus: Int32 { deterministic ? runs.first?.status ?? 0 : 3 }
+
+  /// What was found, in one line.
+  var verdict: String {
+    let count = counted(runs.count, "run")
+    guard deterministic else { return "\(count) differ" }
+    guard let status = runs.first?.status, status != 0 else { return "\(count) did the same" }
+    return "\(count) failed in the same way, with status \(status)"
+  }
+
+  /// A part of a line with its style.
+  typealias Styled = (String, ReportText.Style) -> String
+
+  /// The lines for a terminal.
+  ///
+  /// - Parameter styled: adds a style to a text.
+  /// - Returns: the lines. Only `styled` can add control characters; others are escaped.
+  func lines(_ styled: Styled) -> [String] {
+    let seconds = runs.reduce(0) { $0 + $1.seconds }
+    let requests = Set(runs.map(\.requests)).sorted().map(String.init)
+    let summary =
+      ": \(verdict), \(requests.count == 1 ? counted(runs[0].requests, "request") : "\(alternatives(requests)) requests") each, "
+      + String(format: "%.2f s in all", seconds)
+    var lines = [
+      "verify " + (deterministic ? ok ? styled("ok", .good) : styled("failed", .bad) : styled("failed", .bad)) + summary
+    ]
+    if !deterministic {
+      lines.append("the same in these runs: " + groups.map { Self.list($0, limit: 20) }.joined(separator: " | "))
+    }
+    for (index, difference) in differences.enumerated() {
+      let byte = difference.byte.map { ", byte \($0)" } ?? ""
+      let place = difference.place.escapedForTerminal + byte
+      guard index == 0 else {
+        let look = difference.kind.look.map { "; looks like \($0)" } ?? ""
+        lines.append("also: \(place)\(look)")
+        continue
+      }
+      lines.append(styled("first difference: ", .bad) + place)
+      for value in difference.values.prefix(5) {
+        lines.append(
+          "  run\(value.runs.count == 1 ? "" : "s") \(Self.list(value.runs, limit: 5)): "
+            + (value.text ?? "missing").escapedForTerminal)
+      }
+      if let look = difference.kind.look { lines.append("  looks like \(look): \(difference.reason)") }
+      for (number, lever) in difference.levers.enumerated() {
+        lines.append(number == 0 ? "  to fix it: \(lever)" : "    \(lever)")
+      }
+    }
+    for run in runs where !deterministic || !ok {
+      lines.append(
+        "run \(run.run): status \(run.status), \(counted(run.requests, "request"))"
+          + (run.unmatched > 0 ? " (\(run.unmatched) not recorded)" : "") + ", \(run.conditions)")
+    }
+    lines += failures
+    lines += notes.map { styled("note", .doubtful) + ": \($0.escapedForTerminal)" }
+    return lines
+  }
+
+  /// `1, 2 and 4 more`.
+  static func list(_ runs: [Int], limit: Int) -> String {
+    let shown = runs.prefix(limit).map(String.init).joined(separator: ", ")
+    return runs.count > limit ? "\(shown) and \(runs.count - limit) more" : shown
+  }
+}
