@@ -45,7 +45,8 @@ struct Main {
           --upstream api=https://api.example.com -- ./my-test
       """,
     subcommands: [
-      RunCommand.command, VerifyCommand.command, MockCommand.command, EnvironmentCommand.command, PortCommand.command, CassetteCommand.command,
+      RunCommand.command, VerifyCommand.command, MockCommand.command, EnvironmentCommand.command, PortCommand.command,
+      CassetteCommand.command,
       RulesCommand.command, ContractCommand.command, FeaturesCommand.command, ServeCommand.command,
       StringsCommand.command, DoctorCommand.command,
       CompletionCommand.command,

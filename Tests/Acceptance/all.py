@@ -37,6 +37,7 @@ FEW = {
     "daemon_examples": [],
     "disk": [],
     "daemon_disk": [],
+    "verify": [],
     "failed_runs": [],
     "fidelity": [],
     "misses": [],

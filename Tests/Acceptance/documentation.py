@@ -406,7 +406,8 @@ def check_packages(checks, readme):
 
 def known_options():
     """The options in the help of all commands, and of this script."""
-    words = ["run", "serve", "env", "port", "cassette", "rules", "contract", "strings", "mock", "features", "doctor"]
+    words = ["run", "serve", "env", "port", "cassette", "rules", "contract", "strings", "mock", "features", "doctor",
+             "verify"]
     deeper = {
         "env": ["list", "show", "create", "update", "report", "delete"], "port": ["list", "release"],
         "cassette": ["show", "check", "diff", "prune", "import", "export"], "contract": ["show", "check"], "rules": ["suggest"],

@@ -83,7 +83,7 @@ struct UsageTests {
     #expect(WrongInput.all.count == entries.count)
     #expect(entries.count >= 60)
     let commands = [
-      "help", "completion", "version", "doctor", "run", "cassette", "cassette show", "cassette check", "cassette diff",
+      "help", "completion", "version", "doctor", "run", "verify", "cassette", "cassette show", "cassette check", "cassette diff",
       "cassette prune", "cassette import", "cassette export", "rules", "rules suggest", "contract", "contract show",
       "contract check", "strings", "serve", "port", "port list", "port release", "env", "env create", "env list",
       "env show", "env update",
@@ -138,7 +138,8 @@ struct UsageTests {
   @Test(
     "--help exits with 0 and prints to standard output, as help does",
     arguments: [
-      "", "run", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune", "cassette import",
+      "", "run", "verify", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune",
+      "cassette import",
       "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "strings", "version",
       "completion", "help", "doctor",
       "serve", "features", "features check", "features list", "features format", "features steps", "features report",

@@ -53,7 +53,10 @@ enum ManualPage {
     ("0", "Success."),
     ("1", "cassette diff, check --live and check --openapi: something changed, or contradicts the document."),
     ("1", "doctor: programs cannot be isolated by namespaces."),
-    ("3", "run, env report and env delete: the environment failed, though the command succeeded."),
+    (
+      "3",
+      "run, env report and env delete: the environment failed, though the command succeeded. verify: the runs differ."
+    ),
     ("64", "The command line or the configuration is wrong."),
     ("65", "A cassette, project file, contract or state folder is broken; a recording has expired."),
     ("66", "There is no such cassette, file, environment or leased port."),

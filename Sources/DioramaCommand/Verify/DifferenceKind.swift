@@ -26,45 +26,68 @@ enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
     }
   }
 
+  /// Where a difference is, as far as it matters for what to do about it.
+  enum Place: Sendable, Equatable {
+    /// In a part of a request that is compared with the cassette; with the rule that ignores it, if there is one.
+    case matched(rule: String?)
+    case header(String)
+    case output
+    case other
+  }
+
   /// What to do about it, most likely fix first.
   ///
-  /// - Parameter inRequest: whether the value is part of a request that is matched.
+  /// - Parameter place: where it is.
   /// - Returns: sentences without a full stop.
-  func levers(inRequest: Bool) -> [String] {
-    let ignore = "or ignore it with a rule under matching.rules in diorama.json (diorama rules suggest)"
-    let rule = inRequest ? [ignore] : []
-    let output = inRequest ? [] : ["or leave it out of the output"]
+  func levers(at place: Place) -> [String] {
+    guard let first = fixes else { return place.exceptions.map { "if it does not matter, \($0)" } }
+    return first + place.exceptions.map { "or \($0)" }
+  }
+
+  /// What to do in the program; nil if that is not known.
+  private var fixes: [String]? {
     switch self {
-    case .instant:
-      return ["take the time from the environment's clock (controls.clock, or clock.start in DIORAMA_CONTRACT)"] + rule
-        + output
-    case .uuid, .random:
-      return ["take it from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)"] + rule
-        + (inRequest ? [] : ["or seed the program's own generator"])
+    case .instant: ["take the time from the environment's clock (controls.clock, or clock.start in DIORAMA_CONTRACT)"]
+    case .uuid: ["take it from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)"]
+    case .random:
+      [
+        "take it from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)",
+        "or give the program's own generator a fixed seed",
+      ]
     case .counter:
-      return [
-        "keep the file or database that counts in a folder of the run, or reset it before the run",
+      [
+        "reset the file or database that counts before each run, or keep it in a new folder",
         "or take the value from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)",
-      ] + rule
+      ]
     case .hashOrder:
-      return [
+      [
         "sort the elements",
         "or fix the hash seed: PYTHONHASHSEED=0 for Python, SWIFT_DETERMINISTIC_HASHING=1 for Swift, PERL_HASH_SEED=0 for Perl",
       ]
     case .race:
-      return [
-        "send the requests one after another, or wait for all of them before using what they returned",
-        "where each answer belongs to one request, use --order request or --order free",
+      [
+        "send the requests one after another, or use their results in a fixed order",
+        "or let the order not decide the answers: --order request or --order free",
       ]
-    case .temporaryPath:
-      return ["use a fixed path below a folder of the run, or a path relative to it"] + rule + output
-    case .port: return ["let Diorama choose the port: --port NAME, then bind DIORAMA_PORT_NAME"] + rule
-    case .process:
-      return ["use DIORAMA_ENVIRONMENT where an ID of the run is needed"] + rule + output
-    case .duration:
-      return ["measure by the environment's clock, which is frozen by default (controls.clock)"] + rule + output
-    case .address: return ["print a name or an ID of the object"] + rule
-    case .extra, .unknown: return inRequest ? ["if the value does not matter, ignore it with a rule (diorama rules suggest)"] : []
+    case .temporaryPath: ["use a fixed path, or a path relative to the temporary folder"]
+    case .port: ["let Diorama choose the port: --port NAME, then bind DIORAMA_PORT_NAME"]
+    case .process: ["use DIORAMA_ENVIRONMENT where an ID of the run is needed"]
+    case .duration: ["measure by the environment's clock, which is frozen by default (controls.clock)"]
+    case .address: ["print a name or an ID of the object"]
+    case .extra, .unknown: nil
+    }
+  }
+}
+
+extension DifferenceKind.Place {
+  /// How to leave a value there out of the comparison.
+  fileprivate var exceptions: [String] {
+    switch self {
+    case .matched(let rule?): ["ignore it with this rule in diorama.json: \(rule)"]
+    case .matched(nil): ["ignore it with a rule in diorama.json (diorama rules suggest)"]
+    case .header(let name): ["leave the field out of the comparison: --ignore-header \(name)"]
+    case .output: ["leave it out of the output, or the output out of the comparison: --ignore-output"]
+    case .other: []
     }
   }
 }
@@ -236,7 +259,7 @@ struct Classification: Sendable, Equatable {
     let sorted = numbers.sorted()
     let steps = zip(sorted, sorted.dropFirst()).map { $1 - $0 }
     guard let step = steps.min(), step > 0, let last = sorted.last, let first = sorted.first else { return nil }
-    // Between two runs of which the value is known, others may have counted.
+    // Runs without a sample may have counted, too.
     let runs = samples.map(\.facts.run)
     let most = ((runs.max() ?? 1) - (runs.min() ?? 1) + 1) * step
     guard step <= 1000, last - first <= most, steps.allSatisfy({ $0 % step == 0 }) else { return nil }

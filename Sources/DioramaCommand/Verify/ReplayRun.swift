@@ -74,7 +74,8 @@ struct ReplayRun: Sendable {
       let text = String(decoding: errors.bytes, as: UTF8.self).split(separator: "\n").last.map(String.init) ?? ""
       let problem = text.hasPrefix("diorama: ") ? String(text.dropFirst(9)) : text
       throw RunFailure(
-        status: status, message: "run \(conditions.run) did not start: "
+        status: status,
+        message: "run \(conditions.run) did not start: "
           + (problem.isEmpty ? "diorama run ended with status \(status)" : problem))
     }
     let report = try JSONDecoder().decode(Report.self, from: data)
@@ -119,7 +120,6 @@ final class BusyThreads: Sendable {
   /// - Parameter count: how many threads.
   init(_ count: Int) {
     for _ in 0..<count {
-      // A reference that does not keep the threads running.
       Thread.detachNewThread { [self] in
         var number: UInt64 = 1
         while !isOver.load(ordering: .relaxed) { number = number &* 6_364_136_223_846_793_005 &+ 1 }

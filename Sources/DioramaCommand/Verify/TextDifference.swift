@@ -60,7 +60,8 @@ struct TextDifference: Sendable {
     switch (left, right) {
     case (.object(let left), .object(let right)):
       for member in left {
-        let path = member.key.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } && !member.key.isEmpty
+        let path =
+          member.key.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } && !member.key.isEmpty
           ? "\(path).\(member.key)" : "\(path)['\(member.key)']"
         guard let other = right[member.key] else {
           return TextDifference(name: member.key, path: path, byte: 0, left: member.value.text, right: "")

@@ -19,6 +19,8 @@ struct Trace: Sendable {
     /// Equal for requests that the matching rules make equal; nil if nothing is replayed.
     var key: String?
     var answer: Answer
+    /// The content of `diorama.json` that makes it match, if it is unmatched and there is one.
+    var rule: String?
   }
 
   struct Header: Sendable, Hashable {
@@ -92,6 +94,10 @@ extension Trace {
     self.output = names.replaced(Array(output.prefix(Self.outputLimit)))
     self.errors = names.replaced(Array(errors.prefix(Self.outputLimit)))
     let decoder = JSONDecoder()
+    let rules = report.unmatched.reduce(into: [String: String]()) { rules, unmatched in
+      guard let setting = unmatched.fix?.setting else { return }
+      rules["\(unmatched.method) \(unmatched.url)"] = String(decoding: setting.encoded(.line), as: UTF8.self)
+    }
     // The numbers of the requests among the entries, to count those before an entry.
     var entries: [Int] = []
     for line in journal.split(separator: UInt8(ascii: "\n")) {
@@ -101,11 +107,14 @@ extension Trace {
       let sent = entry.request
       requests.append(
         Request(
-          number: entries.count, answeredBefore: sent.map { sent in entries.count { $0 <= sent.after } },
+          number: entries.count,
+          // Those after it are few: the requests that were in progress at once.
+          answeredBefore: sent.map { sent in (entries.lastIndex { $0 <= sent.after } ?? -1) + 1 },
           method: entry.method, url: names.replaced(sent?.url ?? entry.url),
           headers: (sent?.headers ?? []).map { Self.header($0, names) },
           body: sent?.body.map { names.replaced([UInt8]($0)) }, size: sent?.size, key: sent?.key,
-          answer: Answer(kind: entry.kind, status: entry.status, interaction: entry.interaction)))
+          answer: Answer(kind: entry.kind, status: entry.status, interaction: entry.interaction),
+          rule: entry.kind == "unmatched" ? rules["\(entry.method) \(entry.url)"] : nil))
     }
   }
 

@@ -83,6 +83,8 @@ struct TraceComparison: Sendable {
     var difference: TextDifference?
     var left: String?
     var right: String?
+    /// Where it is, for what to do about it.
+    var levers = DifferenceKind.Place.other
     /// Whether equal requests got different answers.
     var isRace = false
   }
@@ -98,7 +100,7 @@ struct TraceComparison: Sendable {
       ] {
         guard let difference = TextDifference.first(one, other) else { continue }
         let place = difference.path == "$" ? name : "\(name), \(difference.path)"
-        all.append(Found(subject: subject, place: place, identity: place, difference: difference))
+        all.append(Found(subject: subject, place: place, identity: place, difference: difference, levers: .output))
       }
     }
     if (first.commandStatus, first.status) != (trace.commandStatus, trace.status) {
@@ -166,8 +168,11 @@ struct TraceComparison: Sendable {
       size: request.key == nil ? request.size : nil, headers: headers(request))
   }
 
+  /// The header fields that are compared, sorted by name: only the order of fields of the same name has a meaning
+  /// (RFC 9110, 5.3).
   private func headers(_ request: Trace.Request) -> [Trace.Header] {
-    request.headers.filter { !ignoredHeaders.contains($0.name.lowercased()) }
+    request.headers.map { Trace.Header(name: $0.name.lowercased(), value: $0.value) }
+      .filter { !ignoredHeaders.contains($0.name) }.sorted { $0.name < $1.name }
   }
 
   /// The pairs of equal requests in two runs, and the requests that have no equal one.
@@ -179,7 +184,11 @@ struct TraceComparison: Sendable {
     var pairs: [(Trace.Request, Trace.Request)] = []
     var left: [Trace.Request] = []
     for request in first.requests {
-      if let other = waiting[identity(request)]?.popLast() { pairs.append((request, other)) } else { left.append(request) }
+      if let other = waiting[identity(request)]?.popLast() {
+        pairs.append((request, other))
+      } else {
+        left.append(request)
+      }
     }
     return (pairs, left, waiting.values.flatMap(\.self).sorted { $0.number < $1.number })
   }
@@ -220,10 +229,12 @@ struct TraceComparison: Sendable {
 
   /// How two requests that correspond differ.
   private func difference(_ one: Trace.Request, _ other: Trace.Request) -> Found? {
-    func found(_ part: String, _ difference: TextDifference) -> Found {
-      let place = "\(Self.place(one)), \(part)"
-      return Found(
-        subject: .request, place: place, identity: "\(one.number) \(part)", difference: difference)
+    func found(
+      _ part: String, _ difference: TextDifference, _ place: DifferenceKind.Place? = nil
+    ) -> Found {
+      Found(
+        subject: .request, place: "\(Self.place(one)), \(part)", identity: "\(one.number) \(part)",
+        difference: difference, levers: place ?? .matched(rule: one.rule ?? other.rule))
     }
     // With equal keys, URL and body differ only in what the matching rules ignore.
     if one.key == nil || one.key != other.key {
@@ -239,19 +250,18 @@ struct TraceComparison: Sendable {
       if one.size != other.size || one.body == nil && one.key != other.key {
         return Found(
           subject: .request, place: "\(Self.place(one)), body", identity: "\(one.number) body",
-          left: one.size.map { "\($0) bytes" }, right: other.size.map { "\($0) bytes" })
+          left: one.size.map { "\($0) bytes" }, right: other.size.map { "\($0) bytes" },
+          levers: .matched(rule: one.rule ?? other.rule))
       }
     }
     let (left, right) = (headers(one), headers(other))
-    let names = (left + right).map(\.name)
-    for name in names {
-      let values = [left, right].map { all in
-        all.filter { $0.name.lowercased() == name.lowercased() }.map(\.value).joined(separator: ", ")
-      }
+    for name in (left + right).map(\.name) {
+      let values = [left, right].map { all in all.filter { $0.name == name }.map(\.value).joined(separator: ", ") }
       guard values[0] != values[1], var difference = TextDifference.first(Array(values[0].utf8), Array(values[1].utf8))
       else { continue }
       difference.name = name
-      return found("header \(name)", difference)
+      let asSent = (one.headers + other.headers).first { $0.name.lowercased() == name }?.name ?? name
+      return found("header \(asSent)", difference, .header(asSent))
     }
     return nil
   }
@@ -356,7 +366,7 @@ struct TraceComparison: Sendable {
     return Difference(
       subject: subject, place: chosen.place, byte: chosen.difference?.byte, values: values,
       kind: classification.kind, reason: classification.reason,
-      levers: classification.kind.levers(inRequest: subject == .request))
+      levers: classification.kind.levers(at: chosen.levers))
   }
 
   private func classify(_ found: Found, _ samples: [Sample], _ first: Trace, _ other: Trace?) -> Classification {
@@ -367,12 +377,14 @@ struct TraceComparison: Sendable {
       return Classification(found.left == nil || found.right == nil ? .extra : .unknown, "")
     }
     let isReordered = other.map { inversion(first, $0) != nil } ?? false
+    let isConcurrent = traces.contains { Self.overlap($0) != nil }
+    let doubt = isConcurrent ? "" : "; no two overlapped, so it may also be a loop over a set or dictionary"
     switch difference.permutation {
-    case .lines? where isReordered || Self.overlap(first) != nil:
-      return Classification(.race, "the same lines in another order, and the requests came in another order, too")
-    case .lines?:
+    case .lines? where isReordered:
       return Classification(
-        .hashOrder, "the same lines in another order; it may also be a race of threads without requests")
+        .race, "the same lines in another order, and the requests came in another order, too\(doubt)")
+    case .lines?:
+      return Classification(.hashOrder, "the same lines in another order; it may also be a race of threads")
     case .parts?: return Classification(.hashOrder, "the same parts in another order")
     case nil: break
     }
@@ -381,7 +393,7 @@ struct TraceComparison: Sendable {
     }
     let classification = Classification(samples, name: difference.name)
     guard classification.kind == .unknown, isReordered, found.subject != .request else { return classification }
-    return Classification(.race, "the requests of these runs came in another order")
+    return Classification(.race, "the requests of these runs came in another order\(doubt)")
   }
 
   /// The texts around a difference.
@@ -425,9 +437,12 @@ struct TraceComparison: Sendable {
     else { return [] }
     let overlapping = traces.first { Self.overlap($0) != nil }
     let cause =
-      overlapping.map { "requests overlapped in run \($0.facts.run)" } ?? "no requests overlapped, so a loop in another order may be the cause"
+      overlapping.map { "requests overlapped in run \($0.facts.run)" }
+      ?? "no requests overlapped, so a loop in another order may be the cause"
+    let requests = [pair.0, pair.1].map { "\($0.method) \($0.url)" }.joined(separator: " and ")
     return [
-      "not ordered: \(pair.0.method) \(pair.0.url) and \(pair.1.method) \(pair.1.url) came in this order in run 1, and in the other order in run \(trace.facts.run); \(cause)"
+      "not ordered: \(requests) came in this order in run \(first.facts.run), and in the other order in "
+        + "run \(trace.facts.run); \(cause)"
     ]
   }
 }

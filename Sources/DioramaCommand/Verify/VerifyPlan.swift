@@ -1,13 +1,13 @@
 /// How the runs of `diorama verify` are scheduled: which ones at once, and under which conditions.
 ///
-/// The first run is alone and undisturbed; the second is, too, unless there is stress. The others run in pairs. With
-/// stress, each has other conditions.
+/// The first run is alone and undisturbed, and so is the second of more than three. The others run in pairs and, with
+/// stress, under conditions that differ.
 struct VerifyPlan: Sendable, Equatable {
   /// The conditions of a run.
   struct Conditions: Sendable, Equatable {
     /// The number of the run, from 1.
     var run: Int
-    /// How many other runs go on at once.
+    /// How many other runs there are at the same time.
     var beside = 0
     /// The processor that the run is bound to, modulo their number; nil for any.
     var processor: Int?
@@ -15,6 +15,8 @@ struct VerifyPlan: Sendable, Equatable {
     var nice = 0
     /// Whether as many threads as there are processors are busy at normal priority.
     var isBusy = false
+
+    var isUndisturbed: Bool { self == Self(run: run) }
 
     /// Such as `beside 1 other, on one processor`.
     var text: String {
@@ -26,7 +28,7 @@ struct VerifyPlan: Sendable, Equatable {
     }
   }
 
-  /// The runs that go on at once, one group after another.
+  /// The runs at the same time, one group after another.
   private(set) var groups: [[Conditions]] = []
 
   /// - Parameters:
@@ -35,19 +37,20 @@ struct VerifyPlan: Sendable, Equatable {
   ///   - isSequential: whether to run one at a time.
   init(runs count: Int, isStressed: Bool, isSequential: Bool) {
     var next = 1
+    let undisturbed = count > 3 ? 2 : 1
     func conditions(_ run: Int, beside: Int) -> Conditions {
       var conditions = Conditions(run: run, beside: beside)
-      guard isStressed, run > 1 else { return conditions }
+      guard isStressed, run > undisturbed else { return conditions }
       // Each kind of disturbance alone, then together: one processor makes threads take turns, busy processors
       // interrupt them, and a low priority makes them wait.
-      let kind = (run - 2) % 4
+      let kind = (run - undisturbed - 1) % 4
       if kind == 0 || kind == 3 { conditions.processor = run }
       if kind == 1 || kind == 3 { conditions.isBusy = true }
       if kind == 2 { (conditions.nice, conditions.isBusy) = (10, true) }
       return conditions
     }
     while next <= count {
-      let isAlone = next == 1 || next == 2 && !isStressed || next == count || isSequential
+      let isAlone = next <= undisturbed || next == count || isSequential
       let size = isAlone ? 1 : 2
       groups.append((next..<next + size).map { conditions($0, beside: size - 1) })
       next += size

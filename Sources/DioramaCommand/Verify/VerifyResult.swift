@@ -27,7 +27,7 @@ struct VerifyResult: Encodable, Sendable {
   /// The first difference of each subject, the most likely cause first.
   var differences: [Difference]
   var notes: [String]
-  /// What failed in the first run; empty if it succeeded.
+  /// What failed in each run, if all failed in the same way.
   var failures: [String]
 
   /// - Parameters:
@@ -52,10 +52,16 @@ struct VerifyResult: Encodable, Sendable {
     }
     if let cut = outcomes.first(where: { $0.outputSize > Trace.outputLimit }) {
       notes.append(
-        "run \(cut.conditions.run) printed \(cut.outputSize) bytes; only the first \(Trace.outputLimit >> 20) MiB were compared")
+        "run \(cut.conditions.run) printed \(cut.outputSize) bytes; only the first \(Trace.outputLimit >> 20) MiB were "
+          + "compared")
     }
     failures = []
-    if let first = outcomes.first, first.trace.status != 0 {
+    let undisturbed = outcomes.filter { $0.conditions.isUndisturbed }.map(\.conditions.run)
+    if !deterministic, undisturbed.count > 1, undisturbed == groups.first {
+      notes.append(
+        "only runs beside others or under stress differ, so timing or something that runs share is the cause")
+    }
+    if deterministic, let first = outcomes.first, first.trace.status != 0 {
       // The same lines as in the report of a run, after its summary.
       failures = Array(ReportText(first.report).lines().dropFirst())
     }
@@ -81,12 +87,12 @@ struct VerifyResult: Encodable, Sendable {
   /// - Returns: the lines. Only `styled` can add control characters; others are escaped.
   func lines(_ styled: Styled) -> [String] {
     let seconds = runs.reduce(0) { $0 + $1.seconds }
-    let requests = Set(runs.map(\.requests)).sorted().map(String.init)
-    let summary =
-      ": \(verdict), \(requests.count == 1 ? counted(runs[0].requests, "request") : "\(alternatives(requests)) requests") each, "
-      + String(format: "%.2f s in all", seconds)
+    let counts = Set(runs.map(\.requests)).sorted()
+    let requests = counts == [1] ? "1 request" : "\(alternatives(counts.map(String.init))) requests"
+    let isGood = deterministic && ok
     var lines = [
-      "verify " + (deterministic ? ok ? styled("ok", .good) : styled("failed", .bad) : styled("failed", .bad)) + summary
+      "verify " + styled(isGood ? "ok" : "failed", isGood ? .good : .bad) + ": \(verdict), \(requests) each, "
+        + String(format: "%.2f s in all", seconds)
     ]
     if !deterministic {
       lines.append("the same in these runs: " + groups.map { Self.list($0, limit: 20) }.joined(separator: " | "))
@@ -110,7 +116,7 @@ struct VerifyResult: Encodable, Sendable {
         lines.append(number == 0 ? "  to fix it: \(lever)" : "    \(lever)")
       }
     }
-    for run in runs where !deterministic || !ok {
+    for run in runs.prefix(10) where !deterministic {
       lines.append(
         "run \(run.run): status \(run.status), \(counted(run.requests, "request"))"
           + (run.unmatched > 0 ? " (\(run.unmatched) not recorded)" : "") + ", \(run.conditions)")

@@ -157,6 +157,7 @@ final class Pipeline: Sendable {
   ///   - request: the request.
   ///   - last: the number of the journal's last entry when it arrived.
   /// - Returns: the response.
+  /// - Throws: an error of reading the body, or of a responder; a ``Problem`` for a miss.
   private func answer(_ request: DescribedRequest, after last: Int) async throws -> Response {
     var request = request
     try await describe(&request)
