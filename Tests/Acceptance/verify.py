@@ -28,7 +28,7 @@ with open("count", "ab", buffering=0) as file:
 PLANTED = [
     ("current time in a query", 'call("GET", f"/now?t={time.time():.3f}")', "instant", "query item `t`", "environment's clock"),
     ("UUID in a body", 'call("POST", "/order", json.dumps({"tea": 2, "id": str(uuid.uuid4())}))', "uuid", "body $.id", "string store"),
-    ("counter in a file", COUNT + 'call("POST", "/order", json.dumps({"number": count}))', "counter", "body $.number", "in a folder of the run"),
+    ("counter in a file", COUNT + 'call("POST", "/order", json.dumps({"number": count}))', "counter", "body $.number", "reset the file"),
     (
         "set order in a body",
         'call("POST", "/tags", json.dumps({"tags": list({"red", "green", "blue", "white", "black", "pink", "gold"})}))',

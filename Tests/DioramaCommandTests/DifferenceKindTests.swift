@@ -101,7 +101,7 @@ struct DifferenceKindTests {
       TextDifference.first(Array(#"{"a": 1, "b c": {"d": 2}}"#.utf8), Array(#"{"a": 1, "b c": {"d": 3}}"#.utf8)))
     #expect(found.path == "$['b c'].d")
     #expect(found.name == "d")
-    #expect(found.byte == 21)
+    #expect(found.byte == 22)
     let line = try #require(TextDifference.first(Array("x\n{\"n\": 1}\n".utf8), Array("x\n{\"n\": 2}\n".utf8)))
     #expect(line.path == "line 2, $.n")
     let missing = try #require(TextDifference.first(Array("a\n".utf8), Array("a\nb\n".utf8)))

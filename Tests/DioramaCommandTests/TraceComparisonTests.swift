@@ -52,7 +52,7 @@ struct TraceComparisonTests {
     #expect(comparison.groups == [[1], [2], [3]])
     let found = try #require(comparison.differences.first)
     #expect(found.place == "request 1, GET http://h/a?x=1&at=1700000010.5, query item `at`")
-    #expect(found.byte == 24)
+    #expect(found.byte == 26)
     #expect(found.kind == .instant)
     #expect(found.values.map(\.text) == ["1700000010.5", "1700000020.5", "1700000030.5"])
     #expect(found.levers.last == "or ignore it with this rule in diorama.json: {}")
@@ -92,7 +92,9 @@ struct TraceComparisonTests {
     #expect(found.levers.contains { $0.contains("--ignore-header X-Callback") })
     #expect(TraceComparison(runs, ignoredHeaders: ["x-callback"]).differences.isEmpty)
     var (one, other) = (request(1, "http://h/a", headers: ["A": "1", "B": "2"]), request(1, "http://h/a"))
+    one.headers.append(.init(name: "Cookie", value: "a=1; b=2"))
     other.headers = one.headers.reversed()
+    other.headers[0].value = "b=2; a=1"
     one.headers.append(.init(name: "Content-Length", value: "0"))
     #expect(TraceComparison([trace(1, [one]), trace(2, [other])]).differences.isEmpty)
   }

@@ -22,24 +22,24 @@ struct RunOptions {
   /// - Parameters:
   ///   - options: the command line.
   ///   - environment: the variables of this process.
-  ///   - name: the command whose help an error names.
+  ///   - subcommand: the command whose help an error names.
   /// - Throws: ``CodedError`` for options that are not valid, or files that cannot be read.
-  init(_ options: Options, environment: [String: String], of name: String = Self.command) throws {
+  init(_ options: Options, environment: [String: String], of subcommand: String = Self.command) throws {
     guard let command = options.rest, !command.isEmpty else {
       let hint = options.operands.first.map { "; write -- before '\($0)'" } ?? ""
-      throw CodedError(usage: "there is no command to run" + hint, command: name)
+      throw CodedError(usage: "there is no command to run" + hint, command: subcommand)
     }
     if let extra = options.operands.first {
-      throw CodedError(usage: "unexpected argument '\(extra)'; the command comes after --", command: name)
+      throw CodedError(usage: "unexpected argument '\(extra)'; the command comes after --", command: subcommand)
     }
     self.command = command
-    let settings = ConfigurationOptions(options, command: name, variables: environment)
-    ports = try options.names("--port", command: name)
-    listen = try options.names("--listen", command: name)
+    let settings = ConfigurationOptions(options, command: subcommand, variables: environment)
+    ports = try options.names("--port", command: subcommand)
+    listen = try options.names("--listen", command: subcommand)
     if let name = listen.first(where: { $0.contains(":") }) {
       throw CodedError(
         usage: "--listen: '\(name)' has a colon, which separates names in LISTEN_FDNAMES; choose another name",
-        command: name)
+        command: subcommand)
     }
     let program = (command[0] as NSString).lastPathComponent
     var configuration = try settings.configuration(named: (program as NSString).deletingPathExtension)
@@ -51,15 +51,15 @@ struct RunOptions {
     specification.journalFile = options.value("--journal")
     specification.journalsRequests = options.has("--journal-requests")
     if specification.journalsRequests, specification.journalFile == nil {
-      throw CodedError(usage: "--journal-requests needs --journal FILE", command: name)
+      throw CodedError(usage: "--journal-requests needs --journal FILE", command: subcommand)
     }
     isQuiet = options.has("--quiet")
     isProxy = options.has("--proxy")
     if isProxy, specification.isolation != nil {
       throw CodedError(
         usage: "--proxy and --isolate cannot be combined; --isolate=proxy also sets the proxy variables",
-        command: name)
+        command: subcommand)
     }
-    timeout = try options.seconds("--timeout", upTo: 1e6, command: name)
+    timeout = try options.seconds("--timeout", upTo: 1e6, command: subcommand)
   }
 }

@@ -169,10 +169,15 @@ struct TraceComparison: Sendable {
   }
 
   /// The header fields that are compared, sorted by name: only the order of fields of the same name has a meaning
-  /// (RFC 9110, 5.3).
+  /// (RFC 9110, 5.3), and that of cookies has none, either (RFC 6265, 4.2.2).
   private func headers(_ request: Trace.Request) -> [Trace.Header] {
-    request.headers.map { Trace.Header(name: $0.name.lowercased(), value: $0.value) }
-      .filter { !ignoredHeaders.contains($0.name) }.sorted { $0.name < $1.name }
+    request.headers.map { header in
+      let name = header.name.lowercased()
+      let isCookie = name == "cookie"
+      return Trace.Header(
+        name: name,
+        value: isCookie ? header.value.components(separatedBy: "; ").sorted().joined(separator: "; ") : header.value)
+    }.filter { !ignoredHeaders.contains($0.name) }.sorted { $0.name < $1.name }
   }
 
   /// The pairs of equal requests in two runs, and the requests that have no equal one.
