@@ -30,7 +30,7 @@ struct ReportTests {
     #expect(
       Set(report.keys) == [
         "environment", "mode", "cassette", "recordedAt", "clock", "requests", "unmatched", "unused", "strings",
-        "toggles", "durationSeconds", "ok", "failures", "advice", "interactions", "ended", "commandStatus",
+        "toggles", "durationSeconds", "ok", "failures", "advice", "interactions", "ended", "commandStatus", "variables",
       ])
     #expect((report["advice"] as? String)?.hasPrefix("diorama run --mode extend --cassette") == true)
     #expect(Set((report["environment"] as? [String: Any] ?? [:]).keys) == ["id", "name"])
