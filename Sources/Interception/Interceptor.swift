@@ -206,7 +206,8 @@ final class InterceptorCore: @unchecked Sendable {
         for end in state.enders.values { end() }
       }
     }
-    await open.waitIgnoringCancellation { $0 == 0 }
+    // The timeout is for connections that libmicrohttpd drops without notice.
+    await open.waitIgnoringCancellation(until: .now + .seconds(5)) { $0 == 0 }
     // The HTTP server closes a socket just after it has said so.
     for worker in workers { await worker.roundTrip() }
   }

@@ -68,6 +68,8 @@ struct ServedConnectionTests {
           try client.send(.get("/"))
           return try client.receiveAll()
         }
+        // libmicrohttpd closes its end once the client has closed its own.
+        client.close()
         try await closed.wait()
         #expect(events.withLock { $0 } == (isReset ? ["reset", "closed"] : ["closed"]))
         #expect(bytes.isEmpty == isReset)

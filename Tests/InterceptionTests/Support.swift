@@ -87,7 +87,7 @@ struct Setting: Sendable {
 /// Runs a test with an interceptor, and stops it at the end.
 func withInterceptor(
   _ delegate: TestDelegate = TestDelegate(TestHandler.mirror), server configuration: HTTPServer.Configuration = .init(),
-  nameServers: [Int32] = [], _ settings: Interceptor.Configuration = .init(),
+  nameServers: [Int32] = [], settings: Interceptor.Configuration = .init(),
   _ body: (Setting) async throws -> Void
 ) async throws {
   let folder = FileManager.default.temporaryDirectory.appending(path: "diorama-wire-\(UUID().uuidString)")
