@@ -11,6 +11,7 @@ struct HelperPacketTests {
       (.argument(Array("a b".utf8)), "arg\0a b"), (.argument([]), "arg\0"),
       (.variable(Array("A=\n".utf8)), "env\0A=\n"), (.folder("/tmp"), "cwd\0/tmp"),
       (.bind(source: "/a", target: "/b"), "bind\0/a\0/b"), (.setup, "setup\u{0}1"),
+      (.clock, "clock\0optional"), (.random(seed: "s"), "random\0optional\0s"), (.preload("/l"), "preload\0/l"),
       (.start, "start"), (.socket(.tcp4), "socket\0tcp4"), (.socket(.udp6), "socket\0udp6"),
     ]
     for (request, packet) in cases { #expect(try request.encoded() == Array(packet.utf8)) }
@@ -41,12 +42,15 @@ struct HelperPacketTests {
     let cases: [(String, HelperReply)] = [
       ("ready", .ready), ("socket", .socket), ("exited\u{0}3", .exited(3)), ("signaled\u{0}15", .signaled(15)),
       ("failed\0routes\0netlink: a\u{0}1\0m\0do; this", .failed(failure)),
+      ("report\0ruby: it is static", .report("ruby: it is static")),
+      ("clock\0unavailable\0routes\0netlink: a\u{0}1\0m\0do; this", .unavailable("clock", failure)),
+      ("random\0unavailable\0vDSO", .unavailable("random", .init(step: "vDSO", call: "", error: 0, message: "", advice: ""))),
       ("failed\0command\0cut", .failed(.init(step: "command", call: "cut", error: 0, message: "", advice: ""))),
     ]
     for (packet, reply) in cases { #expect(try HelperReply(Array(packet.utf8)) == reply) }
   }
 
-  @Test("an unknown reply is an error", arguments: ["", "ready\0more", "exited", "exited\0x", "hello", "failed"])
+  @Test("an unknown reply is an error", arguments: ["", "clock\0x\0y", "random", "ready\0more", "exited", "exited\0x", "hello", "failed"])
   func unknownReplies(packet: String) throws {
     let error = try #require(throws: CodedError.self) { try HelperReply(Array(packet.utf8)) }
     #expect(error.kind == .noUpstream && error.message.contains("the same version"))

@@ -11,6 +11,9 @@ import Testing
 enum Machine {
   static let helper = Result { () throws(CodedError) in try IsolationHelper(variables: [:]) }
 
+  /// Whether commands can have a clock and random values of their own.
+  static let hasControls = (try? IsolationProbe(helper.get()).hasControls) ?? false
+
   /// Why commands cannot be isolated here; nil if they can.
   static let problem: String? = {
     do {
@@ -74,22 +77,30 @@ final class Isolated: Sendable {
   /// The helper.
   let pid: pid_t
   private let output: Int32
+  /// What the command reads from.
+  private let input: Int32
   private let isReaped = Guarded(false)
   private let network: Guarded<IsolatedNetwork?>
 
   /// Starts the helper, and creates the namespaces.
   init(
     _ arguments: [[UInt8]], variables: [[UInt8]] = ["PATH=\(Isolated.path)"].map { Array($0.utf8) },
-    folder: String? = nil, binds: [IsolatedCommand.Bind] = [], helper: IsolationHelper? = nil
+    folder: String? = nil, binds: [IsolatedCommand.Bind] = [], control: IsolatedCommand.Control = .init(),
+    helper: IsolationHelper? = nil
   ) throws {
     let pipe = try DescriptorPair.pipe()
-    defer { close(pipe.write) }
+    let inputPipe = try DescriptorPair.pipe()
+    defer {
+      close(pipe.write)
+      close(inputPipe.read)
+    }
     output = pipe.read
+    input = inputPipe.write
     network = Guarded(nil)
     do {
       command = try IsolatedCommand(
-        arguments, environment: variables, folder: folder, binds: binds,
-        files: [.open("/dev/null", flags: O_RDONLY, as: 0), .pass(pipe.write, as: 1)],
+        arguments, environment: variables, folder: folder, binds: binds, control: control,
+        files: [.pass(inputPipe.read, as: 0), .pass(pipe.write, as: 1)],
         helper: try helper ?? Machine.helper.get())
       var spawn = command.spawn
       spawn.ownGroup = true
@@ -100,14 +111,18 @@ final class Isolated: Sendable {
       pid = try spawn.start()
     } catch {
       close(pipe.read)
+      close(inputPipe.write)
       throw error
     }
     let network = try command.handshake()
     self.network.withLock { $0 = network }
   }
 
-  convenience init(_ words: String..., folder: String? = nil, binds: [IsolatedCommand.Bind] = []) throws {
-    try self.init(words.map { Array($0.utf8) }, folder: folder, binds: binds)
+  convenience init(
+    _ words: String..., folder: String? = nil, binds: [IsolatedCommand.Bind] = [],
+    control: IsolatedCommand.Control = .init()
+  ) throws {
+    try self.init(words.map { Array($0.utf8) }, folder: folder, binds: binds, control: control)
   }
 
   deinit {
@@ -117,7 +132,11 @@ final class Isolated: Sendable {
       wait()
     }
     close(output)
+    close(input)
   }
+
+  /// Writes to the command's standard input.
+  func write(_ text: String) { _ = text.withCString { Glibc.write(input, $0, strlen($0)) } }
 
   /// The descriptors of the network.
   var sockets: IsolatedNetwork? { network.withLock { $0 } }
