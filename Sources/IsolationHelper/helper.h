@@ -1,6 +1,6 @@
 #pragma once
 #if defined(__linux__)
-// glibc declares setns(2), unshare(2) and pipe2(2) only with this.
+// glibc declares setns(2) and unshare(2) only with this.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -62,14 +62,15 @@ void leave(int control, int status) __attribute__((noreturn));
 
 // ---- namespaces.c: the steps
 
-// No signal has this number.
-enum { COMMAND_STARTED = 0 };
+// No signal has these numbers.
+enum { COMMAND_STARTED = 0, COMMAND_STARTING = 127 };
 
 struct isolation {
   struct request request;
   // The socket to Diorama; negative for --probe.
   int control;
-  // A pipe to the supervisor: COMMAND_STARTED, later each signal that stops the command, as a byte.
+  // A socket to the supervisor: COMMAND_STARTING, which is answered, COMMAND_STARTED, later each signal that stops the
+  // command, as a byte.
   int news;
   // The user and group outside, and whether they are mapped into a user namespace.
   uid_t user;

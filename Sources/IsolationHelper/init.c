@@ -38,9 +38,9 @@ void print_step(const char *step, struct isolation *isolation, const char *missi
 // early, when a thread that created this process ends.
 static void follow_supervisor(struct isolation *isolation) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  // It may have ended before the call. pipe(7): then the write end has an error.
-  struct pollfd pipe = {.fd = isolation->news};
-  if (poll(&pipe, 1, 0) > 0) _exit(STATUS_UNAVAILABLE);
+  // It may have ended before the call. poll(2): then the other end is closed (POLLHUP).
+  struct pollfd socket_ = {.fd = isolation->news};
+  if (poll(&socket_, 1, 0) > 0) _exit(STATUS_UNAVAILABLE);
 }
 
 void probe_init(struct isolation *isolation) {
@@ -141,6 +141,11 @@ static pid_t start_command(struct isolation *isolation) {
     report_failure(isolation, "working directory");
     leave(isolation->control, STATUS_NOT_EXECUTABLE);
   }
+  // The supervisor hands over the terminal. Otherwise, a key typed at the command's first prompt could send a signal to
+  // our caller.
+  char answer;
+  inform(isolation, COMMAND_STARTING);
+  if (read(isolation->news, &answer, 1) != 1) _exit(STATUS_UNAVAILABLE);
   int status, error = add_variables(isolation) ? 0 : ENOMEM;
   environ = request->variables.count ? request->variables.items : empty;
   pid_t pid = error ? 0 : fork_supervised(isolation, &status, execute);

@@ -66,9 +66,11 @@ static int supervise(pid_t init, int news) {
     if (poll(sources, 2, -1) < 0) continue;
     char cause;
     if (sources[1].revents & POLLIN && read(news, &cause, 1) == 1) {
-      if (cause == COMMAND_STARTED) {
-        has_started = true;
+      if (cause == COMMAND_STARTING) {
         hand_terminal(getpgrp(), init);
+        if (write(news, &cause, 1) != 1) end("write");
+      } else if (cause == COMMAND_STARTED) {
+        has_started = true;
       } else {
         stop(init, cause);
       }
@@ -96,7 +98,7 @@ static int supervise(pid_t init, int news) {
 // packets are kept to the end, where exit(3) would let a leak checker report them.
 static int run(struct isolation *isolation, const sigset_t *mask) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC)) end("pipe2");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) end("socketpair");
   const char *step = NULL;
   pid_t pid = enter_namespaces(isolation, &step);
   if (pid == 0) {

@@ -619,6 +619,7 @@ def hold(when, identity):
 
 # A driver in a terminal does what `diorama run` does: a group of its own for the helper, which gets the terminal.
 IN_TERMINAL = """
+read -r _ _ _ _ group _ _ owner _ </proc/$$/stat; test $group = $owner && echo "at the start: owner"
 trap 'echo "interrupted"' INT
 printf 'name: '; read name; echo "hello $name"; read rest; echo "read $rest"; exit 5
 """
@@ -662,6 +663,7 @@ def terminal(checks, identity, title):
         if checks.that(found, f"{title}: the terminal shows {text.decode()}", seen):
             seen = rest
 
+    expect(b"at the start: owner")
     expect(b"name: ")
     os.write(master, b"you\n")
     expect(b"hello you")
