@@ -185,8 +185,8 @@ struct Supervisor {
   /// Whether SIGPIPE was ignored, as the command should inherit it.
   private let pipeWasIgnored: Bool
 
-  /// Blocks the signals that ``run(_:timeout:watching:preparing:)`` handles. Call it before any thread is created, so that all
-  /// threads inherit the mask.
+  /// Blocks the signals that ``run(_:timeout:watching:preparing:)`` handles. Call it before any thread is created, so
+  /// that all threads inherit the mask.
   init() {
     sigemptyset(&watched)
     for signal in Self.forwarded + [SIGCHLD, SIGALRM] { sigaddset(&watched, signal) }
