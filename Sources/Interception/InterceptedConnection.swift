@@ -302,7 +302,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
 
   /// Connects to a target.
   ///
-  /// - Parameter protocolName: the protocol; nil if the client is silent.
+  /// - Parameters:
+  ///   - target: where to connect to.
+  ///   - protocolName: the protocol; nil if the client is silent.
   private func dial(_ target: RelayTarget, protocolName: String?) {
     phase = .dialling
     deadline = nil

@@ -68,9 +68,10 @@ package enum InterceptionEvent: Sendable, Equatable {
 
 /// Decides what happens to intercepted connections. All methods are called on server threads and must return at once.
 package protocol InterceptionDelegate: Sendable {
-  /// Returns what answers the HTTP requests of a connection.
+  /// Chooses what answers the HTTP requests of a connection.
   ///
   /// - Parameter destination: where the program wanted to connect to.
+  /// - Returns: the handler.
   func handler(for destination: Destination) -> any RequestHandler
 
   /// Returns where to relay the bytes of a connection to that are not HTTP.

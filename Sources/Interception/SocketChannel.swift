@@ -1,3 +1,4 @@
+// For the flags of recv(2), which a release build does not find otherwise.
 import CEpoll
 import Glibc
 import HTTPMessages

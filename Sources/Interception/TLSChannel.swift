@@ -1,5 +1,7 @@
 import CEpoll
 import Basics
+// For the flags of recv(2), which a release build does not find otherwise.
+import CEpoll
 import CGnuTLS
 import Glibc
 import HTTPMessages
