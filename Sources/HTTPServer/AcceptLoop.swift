@@ -12,9 +12,6 @@ import Synchronization
 /// The thread that accepts connections, detects disconnected clients and ends connections that send too slowly.
 final class AcceptLoop {
   private static let sweepInterval = 500
-  /// Milliseconds of inactivity after a response before a connection may be closed to make room for others.
-  private static let idleMilliseconds = 1000
-
   private static let fewConnections = 4
 
   private let core: ServerCore
@@ -119,7 +116,7 @@ final class AcceptLoop {
   private func acceptLater() {
     core.isCrowded.store(true, ordering: .relaxed)
     watchListeners(for: 0)
-    endIdleConnections()
+    core.endIdleConnections()
   }
 
   private func acceptAgain() {
@@ -154,24 +151,13 @@ final class AcceptLoop {
     }
   }
 
-  /// Closes connections that have been inactive since their last response.
-  private func endIdleConnections() {
-    let now = Clock.milliseconds()
-    core.registry.withLock { registry in
-      for (descriptor, connection) in registry.connections {
-        let waiting = connection.waitingSince.load(ordering: .relaxed)
-        if waiting < 0, now + waiting > Self.idleMilliseconds { Socket.endReading(descriptor) }
-      }
-    }
-  }
-
   // MARK: Time
 
   private func sweep(_ now: Int) {
     lastSweep = now
     let limit = core.configuration.headSeconds * 1000
     if core.isCrowded.load(ordering: .relaxed) {
-      endIdleConnections()
+      core.endIdleConnections()
       acceptAgain()
     }
     core.registry.withLock { registry in

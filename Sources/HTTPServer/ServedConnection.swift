@@ -54,6 +54,9 @@ extension HTTPServer {
   /// A source on one of them can pass bytes to and from a connection on the same loop without a thread switch.
   package var loops: [EventLoop] { core.loops }
 
+  /// Closes connections that have been inactive for a second since their last response, because others wait.
+  package func makeRoom() { core.endIdleConnections() }
+
   /// The maximum number of connections.
   package var maximumConnections: Int { core.configuration.maximumConnections }
 }

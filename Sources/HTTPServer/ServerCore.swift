@@ -23,6 +23,9 @@ final class ServerCore: @unchecked Sendable {
   let epoll: Int32
   let registry: Monitor<Registry>
 
+  /// Milliseconds of inactivity after a response before a connection may be closed to make room for others.
+  private static let idleMilliseconds = 1000
+
   /// For blocking calls.
   private let queue = DispatchQueue(label: "http-server")
   private let wakeEvent: Int32
@@ -200,6 +203,17 @@ final class ServerCore: @unchecked Sendable {
     registry.withLock { registry in
       // A descriptor is valid while its connection is registered.
       if registry.connections[connection.descriptor] === connection { Socket.end(connection.descriptor) }
+    }
+  }
+
+  /// Closes connections that have been inactive for a while since their last response.
+  func endIdleConnections() {
+    let now = Clock.milliseconds()
+    registry.withLock { registry in
+      for (descriptor, connection) in registry.connections {
+        let waiting = connection.waitingSince.load(ordering: .relaxed)
+        if waiting < 0, now + waiting > Self.idleMilliseconds { Socket.endReading(descriptor) }
+      }
     }
   }
 

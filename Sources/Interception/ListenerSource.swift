@@ -1,6 +1,7 @@
 import CEpoll
 import EventLoops
 import Glibc
+import HTTPServer
 
 /// Accepts connections, and finds out where they were meant to go.
 ///
@@ -65,6 +66,7 @@ final class ListenerSource: EventSource {
   /// Leaves clients in the backlog for a moment.
   private func wait(_ now: UInt64, _ place: EventPlace) -> UInt64 {
     isFull = true
+    core.server.makeRoom()
     place.loop.forget(listener)
     return now + Self.pause
   }

@@ -98,21 +98,15 @@ struct ServedConnectionTests {
     }
   }
 
-  @Test("are swept like others when a head arrives too slowly, also the second one")
+  @Test("are swept like others when a head arrives too slowly")
   func slowHead() async throws {
     try await withServer(.init(headSeconds: 1)) { server in
-      let slow = try Self.pair { try server.serve(descriptor: $0, handler: ok) }
-      let later = try Self.pair { try server.serve(descriptor: $0, handler: ok) }
-      let (first, status, second) = try await onThread {
-        try slow.send("GET / HTTP/1.1\r\n")
-        let status = try later.exchange(.get("/")).status
-        // The server begins to watch the connection once it has been idle.
-        usleep(1_200_000)
-        try later.send("GET / HTTP/1.1\r\n")
-        return try (slow.receiveAll(), status, later.receiveAll())
+      let client = try Self.pair { try server.serve(descriptor: $0, handler: ok) }
+      let bytes = try await onThread {
+        try client.send("GET / HTTP/1.1\r\n")
+        return try client.receiveAll()
       }
-      #expect(status == 200)
-      #expect(first.isEmpty && second.isEmpty)
+      #expect(bytes.isEmpty)
     }
   }
 

@@ -296,6 +296,41 @@ struct InterceptorTests {
     }
   }
 
+  @Test("closes an idle connection when another client waits")
+  func room() async throws {
+    try await withInterceptor(server: .init(maximumConnections: 1)) { setting in
+      let texts = try await onThread {
+        let first = try RawClient(port: setting.port)
+        let text = try first.exchange("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n").text
+        let second = try RawClient(port: setting.port)
+        try second.send("GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        let rest = try first.receiveAll()
+        first.close()
+        return try [text, String(decoding: rest, as: UTF8.self), second.receiveAnswer().text]
+      }
+      #expect(texts == ["GET /1 a 0", "", "GET /2 a 0"])
+    }
+  }
+
+  @Test("limits the time for a ClientHello and for a request's first line, but not for the first byte")
+  func slow() async throws {
+    var settings = Interceptor.Configuration()
+    settings.handshakeLimit = .milliseconds(50)
+    try await withInterceptor(settings: settings) { setting in
+      let silent = try await onThread { try RawClient(port: setting.port) }
+      for start in [[22, 3, 1], Array("GET".utf8)] {
+        let rest = try await onThread {
+          let client = try RawClient(port: setting.port)
+          try client.send(start)
+          return (try? client.receiveAll()) ?? []
+        }
+        #expect(rest.isEmpty)
+      }
+      let text = try await onThread { try silent.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n").text }
+      #expect(text == "GET / a 0")
+    }
+  }
+
   @Test("makes clients wait above the connection limit")
   func limit() async throws {
     try await withInterceptor(server: .init(maximumConnections: 1)) { setting in

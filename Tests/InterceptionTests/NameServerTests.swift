@@ -166,6 +166,62 @@ struct NameServerTests {
     }
   }
 
+  @Test("answers from the address that was asked, over IPv4 and IPv6", arguments: [AF_INET, AF_INET6])
+  func localAddress(family: Int32) async throws {
+    let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var isOn: Int32 = 1
+    if family == AF_INET {
+      setsockopt(descriptor, Int32(IPPROTO_IP), IP_PKTINFO, &isOn, 4)
+    } else {
+      // IPV6_V6ONLY and IPV6_RECVPKTINFO.
+      setsockopt(descriptor, Int32(IPPROTO_IPV6), 26, &isOn, 4)
+      setsockopt(descriptor, Int32(IPPROTO_IPV6), 49, &isOn, 4)
+    }
+    // Bound to all addresses, of which the client asks one: it takes answers only from there.
+    let port = try #require(Self.bind(descriptor, family))
+    try await withInterceptor(nameServers: [descriptor]) { _ in
+      let answer = try await onThread {
+        let client = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        try #require(Self.connect(client, family, port))
+        let connection = RawClient(connected: client)
+        try connection.send(Query.question("a.example", 1))
+        return try connection.receive()
+      }
+      #expect(answer.suffix(4) == [198, 18, 0, 1])
+    }
+  }
+
+  private static func bind(_ descriptor: Int32, _ family: Int32) -> UInt16? {
+    var storage = sockaddr_storage()
+    storage.ss_family = sa_family_t(family)
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isBound = withUnsafeMutablePointer(to: &storage) { storage in
+      storage.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Foundation.bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+      }
+    }
+    // The port has the same place in both kinds of addresses.
+    return isBound ? withUnsafeBytes(of: storage) { UInt16($0[2]) << 8 | UInt16($0[3]) } : nil
+  }
+
+  private static func connect(_ descriptor: Int32, _ family: Int32, _ port: UInt16) -> Bool {
+    var storage = sockaddr_storage()
+    storage.ss_family = sa_family_t(family)
+    withUnsafeMutableBytes(of: &storage) { bytes in
+      bytes[2] = UInt8(port >> 8)
+      bytes[3] = UInt8(port & 255)
+      // 127.0.0.5 or ::1.
+      if family == AF_INET { bytes[4..<8].copyBytes(from: [127, 0, 0, 5]) } else { bytes[23] = 1 }
+    }
+    return withUnsafePointer(to: &storage) { storage in
+      storage.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Foundation.connect(
+          descriptor, $0,
+          socklen_t(family == AF_INET ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size)) == 0
+      }
+    }
+  }
+
   private struct Answer {
     var code: UInt8
     var data: [UInt8]?
