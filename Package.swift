@@ -223,7 +223,10 @@ let package = Package(
       dependencies: ["Basics", "TestSupport", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "InterceptionTests",
-      dependencies: ["Basics", "TestSupport", "ChildProcesses", "Interception", "HTTPServer", "EventLoops", "HTTPMessages"]),
+      dependencies: [
+        "Basics", "TestSupport", "ChildProcesses", "Interception", "HTTPServer", "EventLoops", "HTTPMessages",
+        "CGnuTLS",
+      ]),
     .testTarget(
       name: "IsolationTests", dependencies: ["Basics", "TestSupport", "ChildProcesses", "EventLoops", "Isolation"]),
     .testTarget(

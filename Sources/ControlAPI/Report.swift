@@ -338,7 +338,8 @@ package struct Report: Codable, Sendable {
     brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
     durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
     unusedStubs: [String]? = nil, faults: [Fault]? = nil, contractViolations: [String]? = nil,
-    contractNotes: [String]? = nil, isolation: Isolation? = nil, redacted: [String]? = nil, recording: Recording? = nil, advice: String? = nil,
+    contractNotes: [String]? = nil, isolation: Isolation? = nil, redacted: [String]? = nil, recording: Recording? = nil,
+    advice: String? = nil,
     ok: Bool
   ) {
     self.environment = environment

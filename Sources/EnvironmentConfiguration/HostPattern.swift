@@ -33,8 +33,8 @@ package struct HostPattern: Sendable, Equatable {
   /// Whether the pattern covers a host.
   ///
   /// - Parameters:
-  ///   - host: in lower case, as in ``Origin/host``.
-  ///   - port: the port.
+  ///   - name: in lower case, as in ``Origin/host``.
+  ///   - number: the port.
   /// - Returns: whether both match.
   package func matches(host name: String, port number: Int) -> Bool {
     guard port == nil || port == number else { return false }

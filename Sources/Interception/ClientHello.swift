@@ -38,7 +38,7 @@ package enum ClientHello: Sendable, Equatable {
         length = count
       }
       if let length, message.count >= 4 + length { return Array(message[4..<4 + length]) }
-      // ContentType handshake(22), and a legacy version, of which only the first byte is fixed.
+      // ContentType handshake(22), and a legacy version, whose first byte alone is fixed.
       guard try records.byte() == 22, try records.byte() == 3 else { throw .invalid }
       _ = try records.byte()
       let count = try records.number(bytes: 2)

@@ -15,7 +15,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     case handshaking(TLSChannel)
     /// Connects to the target of a relay.
     case dialling
-    /// Connected for a client that has sent nothing: whoever sends first decides.
+    /// Connected for a client that has sent nothing: the side that sends first decides.
     case silent(upstream: Int32)
     case over
   }
@@ -248,7 +248,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     recv(descriptor, worker.scratch.baseAddress, headLength, Int32(MSG_DONTWAIT))
     guard send(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8)) else { return finish() }
     destination = core.destination(ofHost: host, port: port)
-    // The tunnel begins anew.
+    // What comes through the tunnel is a new connection.
     seen = 0
     deadline = nil
     mayServerSendFirst = true

@@ -27,7 +27,7 @@ struct NameServer: Sendable {
     case nameError = 3
     case notImplemented = 4
     case refused = 5
-    /// BADVERS (RFC 6891, 9), of which this is the lower part.
+    /// The lower part of BADVERS (RFC 6891, 9).
     case badVersion = 16
   }
 

@@ -1,4 +1,3 @@
-import CEpoll
 import Basics
 // For the flags of recv(2), which a release build does not find otherwise.
 import CEpoll
@@ -221,7 +220,7 @@ final class TLSChannel: HalfClosableChannel, @unchecked Sendable {
       switch Int32(count) {
       case GNUTLS_E_AGAIN: return 0
       case GNUTLS_E_REHANDSHAKE:
-        // TLS 1.2 only; the client decides whether to go on without (RFC 5246, 7.2.2).
+        // TLS 1.2 only; the client decides whether to continue without (RFC 5246, 7.2.2).
         gnutls_alert_send(session, GNUTLS_AL_WARNING, GNUTLS_A_NO_RENEGOTIATION)
       case let code where gnutls_error_is_fatal(code) == 0: continue
       case GNUTLS_E_PREMATURE_TERMINATION:

@@ -10,7 +10,7 @@ package import Basics
 package enum HelperRequest: Sendable, Equatable {
   /// The version of the protocol.
   private static let version = "1"
-  /// What to do if the system does not permit a clock or random values: go on and say so.
+  /// What to do if the system does not permit a clock or random values: continue and say so.
   private static let wish = "optional"
   /// The size that execve(2) accepts for one argument or variable with the null byte at its end (MAX_ARG_STRLEN).
   static let limit = 128 << 10

@@ -141,7 +141,9 @@ import Foundation
         + arguments.map(HelperRequest.argument) + (control.seed.map { [.random(seed: $0)] } ?? [])
         + (control.clock != nil ? control.library.map { [.preload($0)] } ?? [] : []) + [.setup]
       let packets = try requests.map { request throws(CodedError) in try request.encoded() }
-      let clock = try control.clock.map { page throws(CodedError) in (try HelperRequest.clock.encoded(), page.descriptor) }
+      let clock = try control.clock.map { page throws(CodedError) in
+        (try HelperRequest.clock.encoded(), page.descriptor)
+      }
       return try state.withLock { state throws(CodedError) in
         // From now on only the helper has its end, so that its death ends the connection.
         close(state.theirs)

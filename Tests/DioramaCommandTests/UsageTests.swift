@@ -83,7 +83,8 @@ struct UsageTests {
     #expect(WrongInput.all.count == entries.count)
     #expect(entries.count >= 60)
     let commands = [
-      "help", "completion", "version", "doctor", "run", "verify", "cassette", "cassette show", "cassette check", "cassette diff",
+      "help", "completion", "version", "doctor", "run", "verify", "cassette", "cassette show", "cassette check",
+      "cassette diff",
       "cassette prune", "cassette import", "cassette export", "rules", "rules suggest", "contract", "contract show",
       "contract check", "strings", "serve", "port", "port list", "port release", "env", "env create", "env list",
       "env show", "env update",

@@ -11,7 +11,8 @@ import Testing
 struct ClockPageTests {
   private static let start = Date(timeIntervalSince1970: 1_538_989_200)
 
-  @Test("stands still, and moves while programs run", .enabled(if: Machine.hasControls, "seccomp notification is missing"))
+  @Test(
+    "stands still, and moves while programs run", .enabled(if: Machine.hasControls, "seccomp notification is missing"))
   func frozen() async throws {
     try await onThread {
       let page = try ClockPage()
@@ -38,7 +39,8 @@ struct ClockPageTests {
     }
   }
 
-  @Test("and random values repeat with the same seed", .enabled(if: Machine.hasControls, "seccomp notification is missing"))
+  @Test(
+    "and random values repeat with the same seed", .enabled(if: Machine.hasControls, "seccomp notification is missing"))
   func random() async throws {
     try await onThread {
       func run(_ seed: String) throws -> [UInt8] {

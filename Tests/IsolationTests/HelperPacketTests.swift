@@ -44,13 +44,18 @@ struct HelperPacketTests {
       ("failed\0routes\0netlink: a\u{0}1\0m\0do; this", .failed(failure)),
       ("report\0ruby: it is static", .report("ruby: it is static")),
       ("clock\0unavailable\0routes\0netlink: a\u{0}1\0m\0do; this", .unavailable("clock", failure)),
-      ("random\0unavailable\0vDSO", .unavailable("random", .init(step: "vDSO", call: "", error: 0, message: "", advice: ""))),
+      (
+        "random\0unavailable\0vDSO",
+        .unavailable("random", .init(step: "vDSO", call: "", error: 0, message: "", advice: ""))
+      ),
       ("failed\0command\0cut", .failed(.init(step: "command", call: "cut", error: 0, message: "", advice: ""))),
     ]
     for (packet, reply) in cases { #expect(try HelperReply(Array(packet.utf8)) == reply) }
   }
 
-  @Test("an unknown reply is an error", arguments: ["", "clock\0x\0y", "random", "ready\0more", "exited", "exited\0x", "hello", "failed"])
+  @Test(
+    "an unknown reply is an error",
+    arguments: ["", "clock\0x\0y", "random", "ready\0more", "exited", "exited\0x", "hello", "failed"])
   func unknownReplies(packet: String) throws {
     let error = try #require(throws: CodedError.self) { try HelperReply(Array(packet.utf8)) }
     #expect(error.kind == .noUpstream && error.message.contains("the same version"))

@@ -8,7 +8,8 @@ import Testing
     @Test(
       "finds hosts in files and by DNS only",
       arguments: [
-        ("", "hosts: files dns\n"), ("passwd: files\n  hosts:\tmymachines resolve dns\n# end", "hosts: files dns\npasswd: files\n# end"),
+        ("", "hosts: files dns\n"),
+        ("passwd: files\n  hosts:\tmymachines resolve dns\n# end", "hosts: files dns\npasswd: files\n# end"),
       ])
     func switching(text: String, result: String) {
       #expect(NameResolution.switching(text) == result)

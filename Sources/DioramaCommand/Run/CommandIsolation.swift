@@ -90,7 +90,9 @@ final class CommandIsolation: Sendable {
         }
       #else
         let message = "namespaces are a feature of Linux; use --isolate=proxy"
-        guard settings.kind == "auto" else { throw NotStarted(status: CodedError.Kind.noUpstream.rawValue, message: message) }
+        guard settings.kind == "auto" else {
+          throw NotStarted(status: CodedError.Kind.noUpstream.rawValue, message: message)
+        }
         reason = message
       #endif
     }
@@ -106,7 +108,8 @@ final class CommandIsolation: Sendable {
 
   #if os(Linux)
     private func runInNamespaces(
-      _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard, _ isNetworkReady: inout Bool
+      _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard,
+      _ isNetworkReady: inout Bool
     ) throws(NotStarted) -> Supervisor.Outcome {
       let forwarder: PortForwarder
       let command: IsolatedCommand
@@ -115,7 +118,8 @@ final class CommandIsolation: Sendable {
         var admitted = settings.hostPorts.compactMap(UInt16.init(exactly:))
         admitted.appendNew(ports)
         forwarder = try PortForwarder(publishing: published, admitting: admitted)
-        let binds = try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
+        let binds =
+          try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
           + NameResolution.binds(in: folder)
         let helper = try IsolationHelper()
         command = try IsolatedCommand(
@@ -157,7 +161,8 @@ final class CommandIsolation: Sendable {
       }
       control.clock = page
       let library = (helper.path as NSString).deletingLastPathComponent + "/libdiorama-clock.so"
-      let isUsable = !library.contains { $0 == ":" || $0.isWhitespace } && FileManager.default.fileExists(atPath: library)
+      let isUsable =
+        !library.contains { $0 == ":" || $0.isWhitespace } && FileManager.default.fileExists(atPath: library)
       control.library = isUsable ? library : nil
       return control
     }
@@ -178,7 +183,8 @@ final class CommandIsolation: Sendable {
     let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3)
     guard descriptor >= 0 else {
       throw CodedError(
-        .inputOutput, "cannot copy a socket: \(String(cString: strerror(errno))); raise the limit of open files ('ulimit -n')")
+        .inputOutput,
+        "cannot copy a socket: \(String(cString: strerror(errno))); raise the limit of open files ('ulimit -n')")
     }
     delegate.proxyPort.withLock { $0 = socket.port }
     try interceptor.start(listener: descriptor)
@@ -187,7 +193,8 @@ final class CommandIsolation: Sendable {
 
   private func proxyVariables(_ port: UInt16) -> [String: String] {
     let proxy = "http://127.0.0.1:\(port)"
-    let origins = environment.upstreams.map(\.origin.host) + settings.map.keys.compactMap { try? Origin(parsing: $0).host }
+    let origins =
+      environment.upstreams.map(\.origin.host) + settings.map.keys.compactMap { try? Origin(parsing: $0).host }
     let isLocal = origins.contains(where: Origin.loopbackNames.contains)
     var variables = InheritedVariables.proxy(proxy, includesThisMachine: isLocal)
     for name in ["all_proxy", "ALL_PROXY"] { variables[name] = proxy }

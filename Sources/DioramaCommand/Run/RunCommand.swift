@@ -129,7 +129,8 @@ enum RunCommand {
       arguments = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$@\"", "diorama"].map { Array($0.utf8) } + arguments
       files = sockets.enumerated().map { .pass($1.descriptor, as: Int32(3 + $0)) }
     }
-    var spawn = Spawn(arguments: arguments, environment: InheritedVariables.all(overridden: variables, without: removed))
+    var spawn = Spawn(
+      arguments: arguments, environment: InheritedVariables.all(overridden: variables, without: removed))
     spawn.files = files
     return spawn
   }

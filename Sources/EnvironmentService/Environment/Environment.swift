@@ -108,7 +108,7 @@ package final class Environment: Sendable {
     var echoWarnings = EchoWarnings()
     /// Violations of the OpenAPI document.
     var contractFindings = ContractFindings()
-    /// Is told what the clock shows whenever something has changed.
+    /// Receives what the clock shows whenever something has changed.
     var clockFollower: (@Sendable (ClockReading) -> Void)?
     /// How the command is isolated.
     var isolation: Report.Isolation?

@@ -66,7 +66,8 @@ extension Environment {
       unusedStubs: unusedStubs(), faults: faultUses(),
       contractViolations: contract.violations.isEmpty ? nil : contract.violations,
       contractNotes: contract.notes.isEmpty ? nil : contract.notes,
-      isolation: state.withLock { $0.isolation }, redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
+      isolation: state.withLock { $0.isolation },
+      redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil && $0.fix?.isRecordable ?? true }
         ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty && contract.violations.isEmpty)

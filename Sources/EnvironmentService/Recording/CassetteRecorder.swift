@@ -93,7 +93,8 @@ final class CassetteRecorder: Sendable {
     purpose = partial.purpose
     state = Guarded(
       State(
-        header: partial.header, lock: lock, length: off_t(partial.wholeLength), interactions: partial.places.count, strings: partial.stringCount
+        header: partial.header, lock: lock, length: off_t(partial.wholeLength), interactions: partial.places.count,
+        strings: partial.stringCount
       ))
   }
 

@@ -9,7 +9,8 @@ import Testing
 @Suite("JSON schemas")
 struct SchemaTests {
   private static let modes = "once, replay, record, extend, proxy or mock"
-  private static let names = (EnvironmentConfiguration.members.map(\.name) + ["owner", "ttlSeconds"])
+  private static let names =
+    (EnvironmentConfiguration.members.filter { $0.scope != .caller }.map(\.name) + ["owner", "ttlSeconds"])
     .joined(separator: ", ")
 
   @Test(

@@ -22,11 +22,14 @@ struct IsolationSettingsTests {
   @Test(
     "reject what is not a host, and name the setting",
     arguments: [
-      (#"{"allow": ["https://api.example.com"]}"#, "isolation.allow[0]: 'https://api.example.com' is not a host; write"),
+      (
+        #"{"allow": ["https://api.example.com"]}"#, "isolation.allow[0]: 'https://api.example.com' is not a host; write"
+      ),
       (#"{"deny": ["a.example", ""]}"#, "isolation.deny[1]"), (#"{"deny": ["*."]}"#, "isolation.deny[0]: '*.' is not"),
       (#"{"deny": ["a:0"]}"#, "isolation.deny[0]: 'a:0' is not"), (#"{"kind": "jail"}"#, "isolation.kind"),
       (#"{"map": {"api.example.com": "http://127.0.0.1"}}"#, "isolation.map"),
-      (#"{"map": {"https://a.example": "127.0.0.1"}}"#, "isolation.map"), (#"{"hostPorts": [0]}"#, "isolation.hostPorts[0]"),
+      (#"{"map": {"https://a.example": "127.0.0.1"}}"#, "isolation.map"),
+      (#"{"hostPorts": [0]}"#, "isolation.hostPorts[0]"),
     ])
   func problems(json: String, problem: String) throws {
     let error = #expect(throws: CodedError.self) {
