@@ -34,6 +34,8 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
   /// The number of bytes seen so far.
   private var seen = 0
   private var mayServerSendFirst: Bool
+  /// Whether the client has sent nothing for long, and there is no target to relay to.
+  private var isSilent = false
 
   /// - Parameters:
   ///   - descriptor: a non-blocking stream socket.
@@ -76,6 +78,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     case .looking, .dialling: close(descriptor)
     }
     phase = .over
+    if isSilent { core.delegate.noticed(.silent(destination)) }
   }
 
   /// Closes the connection.
@@ -102,9 +105,12 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
       guard count < 0, errno == EAGAIN || errno == EINTR else { return finish() }
       return waitForFirstByte(now)
     }
+    isSilent = false
     let bytes = UnsafeRawBufferPointer(rebasing: worker.scratch[..<count])
     switch FirstBytes(ofClient: bytes) {
-    case .incomplete: waitForMore(than: count, now)
+    case .incomplete:
+      // What stays incomplete was not the start of a request.
+      if !waitForMore(than: count, now) { other(FirstBytes.name(ofClient: bytes)) }
     case .tls: hello(bytes, now)
     case .http1: serve()
     case .connect(let authority, let length): connect(to: authority, headLength: length, now)
@@ -131,26 +137,30 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     mayServerSendFirst = false
     self.deadline = nil
     worker.schedule(self)
-    if let target = core.delegate.relayOfSilentClient(for: destination) { dial(target, protocolName: nil) }
+    guard let target = core.delegate.relayOfSilentClient(for: destination) else { return isSilent = true }
+    dial(target, protocolName: nil)
   }
 
-  private func waitForMore(than count: Int, _ now: UInt64) {
+  /// - Returns: false if no more bytes will come: the client has ended its direction, or the time is over.
+  private func waitForMore(than count: Int, _ now: UInt64) -> Bool {
     watch()
     if seen == 0 {
       deadline = now + core.configuration.handshakeLimit.nanoseconds
       worker.schedule(self)
     } else if count == seen {
-      // An event without new bytes: the client has ended its direction, or the time is over.
-      if diorama_peer_has_left(descriptor) != 0 || deadline ?? .max <= now { return finish() }
+      // An event without new bytes.
+      if diorama_peer_has_left(descriptor) != 0 || deadline ?? .max <= now { return false }
     }
     seen = count
+    return true
   }
 
   // MARK: TLS
 
   private func hello(_ bytes: UnsafeRawBufferPointer, _ now: UInt64) {
     switch ClientHello(bytes) {
-    case .incomplete where bytes.count < FirstBytes.sizeLimit + 2048: waitForMore(than: bytes.count, now)
+    case .incomplete where bytes.count < FirstBytes.sizeLimit + 2048:
+      if !waitForMore(than: bytes.count, now) { finish() }
     case .incomplete, .invalid:
       core.delegate.noticed(.handshakeFailed(destination, cause: "the ClientHello is not valid"))
       finish()

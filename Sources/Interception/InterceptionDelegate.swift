@@ -60,6 +60,8 @@ package enum InterceptionEvent: Sendable, Equatable {
   case relayed(Destination, protocol: String)
   /// A target to relay to cannot be reached.
   case relayFailed(Destination, cause: String)
+  /// A connection has ended on which the program sent nothing, although it had time to, and which was not relayed.
+  case silent(Destination)
   /// No address is left for another name.
   case nameTableFull(name: String)
   /// Something else failed, such as a system call.

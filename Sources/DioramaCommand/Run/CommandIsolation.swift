@@ -211,10 +211,13 @@ private final class InterceptedTraffic: InterceptionDelegate {
   init(_ environment: Environment) { self.environment = environment }
 
   func handler(for destination: Destination) -> any RequestHandler {
-    let isProxy = destination.name == nil && destination.port == proxyPort.withLock { $0 }
-    return InterceptedHandler(
+    InterceptedHandler(
       environment, scheme: destination.isTLS ? "https" : "http", host: Self.host(of: destination),
-      port: Int(destination.port), isProxy: isProxy)
+      port: Int(destination.port), isProxy: isProxy(destination))
+  }
+
+  private func isProxy(_ destination: Destination) -> Bool {
+    destination.name == nil && destination.port == proxyPort.withLock { $0 }
   }
 
   func relay(for destination: Destination, protocol name: String) -> RelayTarget? {
@@ -248,6 +251,14 @@ private final class InterceptedTraffic: InterceptionDelegate {
       environment.noteRelayed("\(destination) (\(name)); a replay cannot serve it")
     case .relayFailed(let destination, let cause):
       environment.noteIntercepted("\(destination) cannot be reached: \(cause)")
+    case .silent(let destination):
+      // Browsers open connections to web servers in advance.
+      guard ![80, 443].contains(destination.port), !isProxy(destination),
+        !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port))
+      else { return }
+      environment.fail(
+        "\(destination) was not reached: the command sent nothing, so in its protocol the server may send first, which cannot "
+          + "be replayed; replace the server by one on this machine (--host-port), or refuse it with --deny \(destination.host)")
     case .nameTableFull(let name): environment.fail("no address is left for the name \(name)")
     case .failed(let text): environment.fail(text)
     }
