@@ -62,6 +62,7 @@ enum RunCommand {
       (outcome, hasStarted) = (success, true)
     case .failure(let error):
       terminal.error(error.message)
+      environment.fail(error.message)
       (outcome, hasStarted) = (Supervisor.Outcome(status: error.status, isTimedOut: false), false)
     }
     if outcome.isTimedOut, let timeout = options.timeout {
@@ -79,7 +80,8 @@ enum RunCommand {
       $0.key.hasPrefix("DIORAMA_") && !["DIORAMA_TOKEN", "DIORAMA_CONTRACT"].contains($0.key)
     }
     withExtendedLifetime((ports, sockets)) {}
-    if !options.isQuiet {
+    // If the command was not started, the error has been printed.
+    if hasStarted, !options.isQuiet {
       terminal.report(
         ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: ReportText.reportOption))
     }
