@@ -63,9 +63,6 @@ let package = Package(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
-      name: "CNGHTTP2", pkgConfig: "libnghttp2",
-      providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
-    .systemLibrary(
       name: "CVTerm", pkgConfig: "vterm",
       providers: [.apt(["libvterm-dev"]), .brew(["libvterm"])]),
     .systemLibrary(name: "CPosixSpawn"),
@@ -89,8 +86,6 @@ let package = Package(
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD"]),
-    .target(
-      name: "HTTP2Server", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CNGHTTP2"]),
     .target(
       name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CEpoll", "CGnuTLS"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
@@ -218,9 +213,6 @@ let package = Package(
     .testTarget(name: "EventLoopsTests", dependencies: ["Basics", "TestSupport", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "HTTPServerTests", dependencies: ["Basics", "TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
-    .testTarget(
-      name: "HTTP2ServerTests",
-      dependencies: ["Basics", "TestSupport", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "InterceptionTests",
       dependencies: [
