@@ -56,6 +56,8 @@ final class CommandIsolation: Sendable {
     published += environment.specification.ports.values.sorted().map { PublishedPort(port: $0) }
     self.published = published
     let authority = try CertificateAuthority(environment: environment.id, dates: [Date(), environment.now])
+    // For programs of the command that change their user. Nothing else in the folder is readable by others.
+    chmod(folder, 0o711)
     trust = try TrustFiles.write(authority, into: folder + "/trust", variables: inherited)
     delegate = InterceptedTraffic(environment)
     interceptor = try Interceptor(server: service.server, authority: authority, delegate: delegate)

@@ -24,7 +24,8 @@ enum RunCommand {
     try Spawn.check(command.first ?? [], path: inherited["PATH"])
 
     var supervisor = Supervisor()
-    let folder = try TemporaryFolder.make()
+    // Isolation copies the system's certificates.
+    let folder = try TemporaryFolder.make(inMemory: options.specification.isolation != nil)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     // Created first, so that the guard also removes the folder if this process is killed.
     let guardian = try Guard(removing: folder)
