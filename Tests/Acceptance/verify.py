@@ -2,7 +2,10 @@
 deterministic and in the clinic app. The programs are Python scripts that call a recorded endpoint."""
 
 import json
+import os
 import re
+import signal
+import subprocess
 
 import support
 
@@ -175,6 +178,29 @@ def others(checks, folder, upstream):
     checks.that(found.status == 0, "nor is ignored output", found)
 
 
+def ended(checks, folder, upstream):
+    """A verify that is interrupted or killed leaves no process and no folder behind."""
+    cassette = folder / "waiting"
+    support.Run("record", cassette, ["sh", "-c", 'curl -s -o /dev/null "$DIORAMA_ENDPOINT_API/a"'], {"api": upstream.url})
+    pipe, place = folder / "pipe", folder / "temporary"
+    place.mkdir()
+    os.mkfifo(pipe)
+    command = ["sh", "-c", f"exec 3>{pipe}; echo ready >&3; exec sleep 1000"]
+    words = [support.binary("diorama"), "verify", "--cassette", str(cassette), "--", *command]
+    for how, status in [(signal.SIGINT, 130), (signal.SIGKILL, -9)]:
+        process = subprocess.Popen(
+            words, env={**support.environment(), "TMPDIR": str(place)}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        with pipe.open() as reader:
+            checks.that(reader.readline() == "ready\n", f"{how.name}: the command runs")
+            process.send_signal(how)
+            # Ends when no process has the pipe any more.
+            checks.that(reader.read() == "", f"{how.name}: the command has ended")
+        checks.that(process.wait(support.PATIENCE) == status, f"{how.name}: the status is {status}", process.returncode)
+        if how == signal.SIGINT:
+            checks.that(not list(place.iterdir()), f"{how.name}: no folder is left", list(place.iterdir()))
+
+
 def clinic(checks, folder):
     app = [support.binary("clinic"), "book"]
     cassette = folder / "booking"
@@ -193,6 +219,7 @@ def main():
             planted(checks, folder, upstream)
             steady(checks, folder, upstream)
             others(checks, folder, upstream)
+            ended(checks, folder, upstream)
         clinic(checks, folder)
         left = [path.name for path in folder.iterdir() if path.name.startswith("tmp")]
         checks.that(not left, "nothing is left behind", left)
