@@ -144,7 +144,7 @@ struct NameServerTests {
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         _ = withUnsafePointer(to: &address) {
           $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            connect(udp, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            Foundation.connect(udp, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
           }
         }
         // All at once: the socket holds them until they are answered.
