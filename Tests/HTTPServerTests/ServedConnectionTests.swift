@@ -48,7 +48,8 @@ struct ServedConnectionTests {
 
   @Test("report that they are closed, and before that, that they are reset")
   func observer() async throws {
-    try await withServer { server in
+    // libmicrohttpd 0.9.75 may keep a connection that was suspended until the idle timeout (see ResponseStream.end).
+    try await withServer(.init(idleSeconds: 1)) { server in
       for isReset in [true, false] {
         let events = Guarded<[String]>([])
         let closed = Event()
@@ -68,7 +69,6 @@ struct ServedConnectionTests {
           try client.send(.get("/"))
           return try client.receiveAll()
         }
-        // libmicrohttpd closes its end once the client has closed its own.
         client.close()
         try await closed.wait()
         #expect(events.withLock { $0 } == (isReset ? ["reset", "closed"] : ["closed"]))

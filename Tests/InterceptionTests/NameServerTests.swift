@@ -144,7 +144,7 @@ struct NameServerTests {
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         _ = withUnsafePointer(to: &address) {
           $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            Foundation.connect(udp, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            connect(udp, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
           }
         }
         // All at once: the socket holds them until they are answered.
@@ -177,12 +177,12 @@ struct NameServerTests {
       setsockopt(descriptor, Int32(IPPROTO_IPV6), 26, &isOn, 4)
       setsockopt(descriptor, Int32(IPPROTO_IPV6), 49, &isOn, 4)
     }
-    // Bound to all addresses. The client asks one of them, and takes answers only from there.
-    let port = try #require(Self.bind(descriptor, family))
+    // Bound to all addresses, of which the client asks one: it takes answers only from there.
+    let port = try #require(Self.bindToAll(descriptor, family))
     try await withInterceptor(nameServers: [descriptor]) { _ in
       let answer = try await onThread {
         let client = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        try #require(Self.connect(client, family, port))
+        try #require(Self.connectToLoopback(client, family, port))
         let connection = RawClient(connected: client)
         try connection.send(Query.question("a.example", 1))
         return try connection.receive()
@@ -191,7 +191,7 @@ struct NameServerTests {
     }
   }
 
-  private static func bind(_ descriptor: Int32, _ family: Int32) -> UInt16? {
+  private static func bindToAll(_ descriptor: Int32, _ family: Int32) -> UInt16? {
     var storage = sockaddr_storage()
     storage.ss_family = sa_family_t(family)
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -204,7 +204,7 @@ struct NameServerTests {
     return isBound ? withUnsafeBytes(of: storage) { UInt16($0[2]) << 8 | UInt16($0[3]) } : nil
   }
 
-  private static func connect(_ descriptor: Int32, _ family: Int32, _ port: UInt16) -> Bool {
+  private static func connectToLoopback(_ descriptor: Int32, _ family: Int32, _ port: UInt16) -> Bool {
     var storage = sockaddr_storage()
     storage.ss_family = sa_family_t(family)
     withUnsafeMutableBytes(of: &storage) { bytes in
