@@ -24,6 +24,7 @@ static inline int diorama_peer_has_left(int descriptor) {
 
 // The address that a datagram was sent to: of IPv4 in the last 4 bytes, of IPv6 in all 16.
 struct diorama_local_address {
+  // IPPROTO_IP (which is 0), IPPROTO_IPV6; -1 if unknown.
   int level;
   unsigned char bytes[16];
 };
@@ -47,6 +48,7 @@ static inline ssize_t diorama_receive_datagram(
   if (count < 0) return count;
   *peer_length = message.msg_namelen;
   memset(local, 0, sizeof *local);
+  local->level = -1;
   for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
     // struct in_pktinfo: interface, local address, destination of the header.
     if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
@@ -75,7 +77,7 @@ static inline ssize_t diorama_send_datagram(
   message.msg_namelen = peer_length;
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (local->level) {
+  if (local->level >= 0) {
     int is_ip4 = local->level == IPPROTO_IP;
     struct cmsghdr *header = (struct cmsghdr *)control;
     header->cmsg_level = local->level;
