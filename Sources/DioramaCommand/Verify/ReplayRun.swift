@@ -54,8 +54,10 @@ struct ReplayRun: Sendable {
       .open("/dev/null", flags: O_RDONLY, as: 0), .open(files.output, flags: O_WRONLY, as: 1),
       .open(files.errors, flags: O_WRONLY, as: 2),
     ]
-    if let processor = conditions.processor { _ = Scheduling.useOneProcessor(processor) }
-    if conditions.nice > 0 { _ = Scheduling.lowerPriority(to: conditions.nice) }
+    // What the system refuses is left out of the result.
+    var conditions = conditions
+    if let processor = conditions.processor { conditions.processor = Scheduling.useOneProcessor(processor) }
+    if conditions.nice > 0, !Scheduling.lowerPriority(to: conditions.nice) { conditions.nice = 0 }
 
     let started = Date().timeIntervalSince1970
     let pid = try spawn.start()

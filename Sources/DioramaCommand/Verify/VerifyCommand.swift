@@ -76,9 +76,12 @@ enum VerifyCommand {
       comparesOutput: !parsed.has("--ignore-output"))
     let result = VerifyResult(
       command: options.command.map(ShellWord.quoted).joined(separator: " "), outcomes: outcomes, comparison: comparison)
-    try files.write(result)
     if parsed.has("--json") { try Output.write(json: result) }
     terminal.lines { result.lines($0) }
+    do { try files.write(result) } catch let error as CodedError {
+      terminal.error(error.message)
+      return result.exitStatus == 0 ? error.kind.rawValue : result.exitStatus
+    }
     return result.exitStatus
   }
 
