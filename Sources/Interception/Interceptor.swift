@@ -100,6 +100,8 @@ final class InterceptorCore: @unchecked Sendable {
   let names = NameTable()
   let tls: TLSChannel.Settings
   let protocols: [String]
+  /// The hosts to which the program has sent something by TLS, so that it trusts their certificates.
+  let trustedHosts = Guarded<Set<String>>([])
   /// The number of connections, not counting internal ones.
   let open = Monitor(0)
 

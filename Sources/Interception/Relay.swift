@@ -1,3 +1,4 @@
+import Basics
 import EventLoops
 import Glibc
 import HTTPMessages
@@ -124,6 +125,9 @@ final class Relay: DescriptorUser, @unchecked Sendable {
         direction.mayRead = false
         return false
       }
+      if direction.count == 0, source is TLSChannel {
+        admission.core.trustedHosts.withLock { _ = $0.insert(destination.host) }
+      }
       direction.count += count
       guard !direction.isDone else { continue }
       let bytes = UnsafeRawBufferPointer(rebasing: worker.scratch[..<count])
@@ -154,7 +158,9 @@ final class Relay: DescriptorUser, @unchecked Sendable {
 
   private func clientEnded(afterAll count: Int) {
     guard let channel = client as? TLSChannel, count == 0 else { return }
-    let isSoon = monotonicNanoseconds() - start < Self.refusal
+    // Browsers open spare connections, which they close when they end.
+    let isTrusted = admission.core.trustedHosts.withLock { $0.contains(destination.host) }
+    let isSoon = !isTrusted && monotonicNanoseconds() - start < Self.refusal
     guard let cause = channel.refusal ?? (isSoon ? "it closed the connection without a request" : nil) else { return }
     admission.core.delegate.noticed(.certificateRefused(destination, cause: cause))
   }
