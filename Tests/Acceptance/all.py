@@ -15,6 +15,7 @@ import support
 # The longest come first, so that the last to finish is a short one.
 FEW = {
     "outside_package": [],
+    "isolation": [],
     "hostile": [],
     "inert": [],
     "large": ["--megabytes", "40"],
@@ -76,6 +77,7 @@ FULL = dict(
     daemon_soak=["--soak"],
     leases=["--generations", "10"],
     outside_package=["--soak"],
+    isolation=["--soak"],
     hostile_fuzz=["--seconds", "600"],
     # They need a kernel that lets programs make namespaces and supervise system calls.
     isolation_clock=[],
