@@ -267,7 +267,7 @@ def manual_page(checks, folder):
         if name in sections:
             sections[name] += line + "\n"
     for command, text in sections.items():
-        missing = [option for option in options_of(command) if not re.search(rf"^       {option}( |$)", text, re.M)]
+        missing = [option for option in options_of(command) if not re.search(rf"^       {option}( |\[|$)", text, re.M)]
         checks.that(text and not missing, f"the page has all options of {command}", missing)
 
 
