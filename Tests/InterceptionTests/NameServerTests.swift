@@ -177,7 +177,7 @@ struct NameServerTests {
       setsockopt(descriptor, Int32(IPPROTO_IPV6), 26, &isOn, 4)
       setsockopt(descriptor, Int32(IPPROTO_IPV6), 49, &isOn, 4)
     }
-    // Bound to all addresses, of which the client asks one: it takes answers only from there.
+    // Bound to all addresses. The client asks one of them, and takes answers only from there.
     let port = try #require(Self.bindToAll(descriptor, family))
     try await withInterceptor(nameServers: [descriptor]) { _ in
       let answer = try await onThread {
