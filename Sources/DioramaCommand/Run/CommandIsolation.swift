@@ -260,7 +260,8 @@ private final class InterceptedTraffic: InterceptionDelegate {
       else { return }
       environment.fail(
         "\(destination) was not reached: the command sent nothing, so in its protocol the server may send first, which cannot "
-          + "be replayed; replace the server by one on this machine (--host-port), or refuse it with --deny \(destination.host)")
+          + "be replayed; replace the server by one on this machine (--host-port), or refuse it with --deny \(destination.host)"
+      )
     case .nameTableFull(let name): environment.fail("no address is left for the name \(name)")
     case .failed(let text): environment.fail(text)
     }
