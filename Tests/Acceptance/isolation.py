@@ -100,7 +100,7 @@ def answer(handler, body):
     """The usual answers. Each has the number of its request, so that no two are equal."""
     path, number = handler.path.partition("?")[0], handler.server.count
     if path == "/page":
-        return 200, [("Content-Type", "text/html")], b"<title>Page</title><script src=/script></script>"
+        return 200, [("Content-Type", "text/html")], b"<link rel=icon href=data:,><title>Page</title><script src=/script></script>"
     if path == "/script":
         return 200, [("Content-Type", "text/javascript")], b"document.title = 'Script %d'" % number
     if path == "/redirect":
@@ -382,8 +382,8 @@ def clients(checks, bench, user):
         sandbox = "" if user.name != "root" else "--no-sandbox"
         commands["Chromium"] = (
             f'profile=$(mktemp -d) && chromium --headless=new {sandbox} --disable-gpu --no-first-run --disable-background-networking '
-            f'--disable-component-update --disable-sync --user-data-dir="$profile" --dump-dom {API}/page 2>"$profile.errors"; '
-            'status=$?; rm -rf "$profile" "$profile.errors"; exit $status')
+            f'--disable-component-update --disable-sync --user-data-dir="$profile" --dump-dom {API}/page; '
+            'status=$?; rm -rf "$profile"; exit $status')
     if user.kind == "proxy":
         # The others ignore the variables, or do not trust the certificate.
         commands = {name: command for name, command in commands.items() if name in ("curl", "git", "urllib", "requests", "httpx")}
@@ -656,7 +656,7 @@ def protocols(checks, bench, user):
             "HTTP/1.0 of curl": f"curl -sS --http1.0 {API}/get",
             "a redirect from http to https": f"curl -sS -L {plain}/redirect",
             "a chunked upload": f"head -c 300000 /dev/zero | curl -sS -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary @- {API}/post",
-            "Expect: 100-continue": f"head -c 3000000 /dev/zero | curl -sS -H 'Expect: 100-continue' --data-binary @- {API}/post",
+            "Expect: 100-continue": f"head -c 300000 /dev/zero | curl -sSv -H 'Expect: 100-continue' --data-binary @- {API}/post 2>&1 | grep -o '^{{.*\\|HTTP/1.1 100 Continue'",
             "an IPv6 address": "curl -sS -g 'http://[2001:db8::5]:8081/get'",
             "an IPv4 address": "curl -sS http://192.0.2.5/get",
             "a port": "curl -sS https://port.example.com:8443/get",
@@ -727,9 +727,9 @@ def protocols(checks, bench, user):
                 peak, output = 0, []
                 reader = threading.Thread(target=lambda: output.append(process.communicate()))
                 reader.start()
-                # Until the process has ended, since its peak is then lost.
+                # A process that has ended has no peak any more.
                 while reader.is_alive():
-                    with contextlib.suppress(OSError, AttributeError):
+                    with contextlib.suppress(OSError, TypeError):
                         peak = max(peak, int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1]))
                     reader.join(0.02)
                 peaks[name, mode] = peak, output[0][0]
