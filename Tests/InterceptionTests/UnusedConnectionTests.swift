@@ -1,0 +1,65 @@
+import Basics
+import Foundation
+import HTTPServer
+import Interception
+import TestSupport
+import Testing
+
+@Suite("Connections without a request", .timeLimit(.minutes(5)))
+struct UnusedConnectionTests {
+  @Test("are reported when they end, if the client was silent and nothing is relayed")
+  func silent() async throws {
+    var settings = Interceptor.Configuration()
+    settings.silence = .milliseconds(1)
+    try await withInterceptor(settings: settings) { setting in
+      let client = try RawClient(port: setting.port)
+      try await setting.delegate.state.wait { $0.silent == 1 }
+      client.endWriting()
+      try await setting.delegate.state.wait { !$0.events.isEmpty }
+      let events = setting.delegate.state.withLock { $0.events }
+      #expect(events == [.silent(Destination(address: "127.0.0.1", port: setting.port, name: nil, isTLS: false))])
+    }
+  }
+
+  @Test("are of another protocol if the client leaves before a request line ends")
+  func incomplete() async throws {
+    try await withInterceptor { setting in
+      let client = try RawClient(port: setting.port)
+      try client.send("word")
+      client.endWriting()
+      try await setting.delegate.state.wait { !$0.others.isEmpty }
+      let others = setting.delegate.state.withLock { $0.others }
+      #expect(others == ["127.0.0.1:\(setting.port) false unknown protocol"])
+    }
+  }
+
+  @Test("are spare ones if the client has trusted the certificate before")
+  func spare() async throws {
+    let delegate = TestDelegate(TestHandler.mirror)
+    try await withInterceptor(delegate) { setting in
+      let outcome = try await run(setting.curl("spare.example"))
+      #expect(outcome.status == 0, "\(outcome.words)")
+      let spare = try await run([
+        "openssl", "s_client", "-connect", "127.0.0.1:\(setting.port)", "-servername", "spare.example",
+      ])
+      #expect(spare.status == 0, "\(spare.words)")
+    }
+    #expect(delegate.state.withLock { $0.events } == [])
+  }
+
+  @Test("are refused certificates if OpenSSL sends an alert, encrypted or not", arguments: ["-tls1_2", "-tls1_3"])
+  func alert(version: String) async throws {
+    try await withInterceptor { setting in
+      _ = try await run([
+        "openssl", "s_client", version, "-verify_return_error", "-connect", "127.0.0.1:\(setting.port)", "-servername",
+        "pinned.example",
+      ])
+      try await setting.delegate.state.wait { !$0.events.isEmpty }
+      let destination = Destination(address: "127.0.0.1", port: setting.port, name: "pinned.example", isTLS: true)
+      #expect(
+        setting.delegate.state.withLock { $0.events } == [
+          .certificateRefused(destination, cause: "the client sent the alert unknown_ca")
+        ])
+    }
+  }
+}
