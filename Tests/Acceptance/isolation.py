@@ -309,14 +309,14 @@ def marked():
     return found
 
 
-def inside(namespaces, before):
-    """The processes in one of these namespaces that were started before an instant, since the kernel reuses the numbers."""
-    found = []
+def inside(namespaces):
+    """The processes in any of these namespaces, with their start times."""
+    found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            start = int((path / "stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-            if start < before and {str(os.stat(path / "ns" / kind).st_ino) for kind in ("net", "mnt", "pid")} & set(namespaces):
-                found.append(path.name)
+            start = (path / "stat").read_text().rpartition(")")[2].split()[19]
+            if {str(os.stat(path / "ns" / kind).st_ino) for kind in ("net", "mnt", "pid")} & set(namespaces):
+                found.add((path.name, start))
     return found
 
 
@@ -328,13 +328,12 @@ def soon(condition, seconds=20):
     return result
 
 
-def nothing_left(checks, user, title, namespaces=()):
-    """Processes, namespaces, mounts, links and temporary files."""
-    ended = time.clock_gettime(time.CLOCK_BOOTTIME)
+def nothing_left(checks, user, title, namespaces=(), before=frozenset()):
+    """Processes, mounts, links and temporary files. `before` is what was in the namespaces, whose numbers the kernel reuses."""
     soon(lambda: not marked(), 10)
     checks.that(not marked(), f"{title}: no process is left", marked())
     if namespaces:
-        left = inside(namespaces, ended)
+        left = inside(namespaces) & before
         checks.that(not left, f"{title}: no process is in its namespaces", left)
     mounts = pathlib.Path("/proc/self/mountinfo").read_text()
     checks.that(str(user.folder) not in mounts, f"{title}: no mount is left", mounts)
@@ -796,13 +795,15 @@ def endings(checks, bench, user):
         process = user.start(user.words("replay", "ending", [PYTHON, "-c", STAYING], []), start_new_session=True)
         spaces = process.stdout.readline().split()
         started = process.stdout.readline().strip()
+        before = inside(spaces)
+        checks.that(before or os.geteuid() != 0, f"{title}: the processes of the command are found", spaces)
         process.send_signal(number)
         output, words = process.communicate(timeout=support.PATIENCE)
         expected = -number if number == signal.SIGKILL else 128 + number
         checks.that(started == "started" and process.returncode in (expected, -number), f"{title}: {number.name} ends the run", (process.returncode, output, words))
         # The temporary folder is removed by a process that waits for the end of diorama.
         soon(lambda: not os.listdir(user.temporary))
-        nothing_left(checks, user, f"{title}: {number.name}", spaces)
+        nothing_left(checks, user, f"{title}: {number.name}", spaces, before)
 
     count = 64 if bench.soak else 16
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
