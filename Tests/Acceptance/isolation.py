@@ -10,7 +10,6 @@ import argparse
 import base64
 import concurrent.futures
 import contextlib
-import ctypes
 import gzip
 import hashlib
 import http.server
@@ -22,7 +21,6 @@ import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tarfile
