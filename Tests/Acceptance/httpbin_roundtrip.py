@@ -14,7 +14,7 @@ import support
 
 IGNORED = {"connection", "keep-alive"}  # hop-by-hop
 FRAMING = {"content-length", "transfer-encoding"}  # the server chooses their position
-REPORT_CHANGES = {"id", "durationSeconds", "now"}  # ids and times
+REPORT_CHANGES = {"id", "durationSeconds", "now", "variables"}  # ids, times and ports
 
 
 class Observed:
