@@ -286,17 +286,19 @@ extension EnvironmentConfiguration {
         .init(
           "--isolate", "[=KIND]", in: .isolation,
           help: """
-            Serve every host that the command connects to, without --upstream and whatever URLs it has. KIND:
+            Intercept the command's connections, whatever URLs it has; needs no --upstream. KIND:
             auto        namespaces where the system permits them, else proxy (default)
             namespaces  the command has a network of its own; needs no privileges
-            proxy       by proxy and certificate variables, which some programs ignore
+            proxy       set proxy and certificate variables; some programs ignore them
+            off         do not isolate, whatever the project file says
             """)),
       .optional(
         "allow", .array(of: .line(1...260), atMost: 1000),
         "Hosts that may be reached while recording (default: all), such as api.example.com or *.example.com.",
         .init(
           "--allow", "HOST", .element, in: .isolation,
-          help: "Reach only this host while recording, such as api.example.com or *.example.com; repeatable.")),
+          help: "While recording, let the command reach only this host, such as api.example.com or *.example.com; "
+            + "repeatable.")),
       .optional(
         "deny", .array(of: .line(1...260), atMost: 1000), "Hosts whose requests get status 403 in every mode.",
         .init(
@@ -307,25 +309,26 @@ extension EnvironmentConfiguration {
         "Origins whose requests are sent to another one. They are recorded under the origin that the command used.",
         .init(
           "--map", "ORIGIN=URL", .other, in: .isolation,
-          help: "Send requests for an origin to another one, but record them under the first; repeatable.")),
+          help: "Send requests for an origin to URL, but record them under ORIGIN; repeatable.")),
       .optional(
         "publish", .array(of: .line(1...300), atMost: Limits.things),
         "Ports on which the command listens and that are reachable from outside: PORT, or HOST:PORT for an address other "
           + "than 127.0.0.1.",
         .init(
           "--publish", "[HOST:]PORT", .element, in: .isolation,
-          help: "Make a port on which the command listens reachable from outside; repeatable.")),
+          help: "Make a port of the command reachable from this machine, in namespaces; repeatable.")),
       .optional(
         "hostPorts", .array(of: .integer(1...65535), atMost: Limits.things),
         "Ports of this machine that the command can reach at 127.0.0.1, such as a database's.",
         .init(
           "--host-port", "PORT", .element, in: .isolation,
-          help: "Let the command reach this port of this machine at 127.0.0.1; repeatable.")),
+          help: "Let the command reach this port of this machine at 127.0.0.1, in namespaces; not recorded; repeatable."
+        )),
       .optional(
         "random", .boolean, "Whether random values of the command's programs depend on the seed, in namespaces.",
         .init(
           "--random", nil, .flag, in: .isolation,
-          help: "Make random values of the command's programs depend on the seed, in namespaces.")),
+          help: "Derive random values of the command's programs from the seed, in namespaces.")),
     ])
 
   private static let aged = Schema.record([

@@ -338,8 +338,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     switch result {
     case .failure(let failure):
       core.delegate.noticed(.relayFailed(destination, cause: failure.cause))
-      // A silent client may still send an HTTP request.
-      if protocolName == nil { look(monotonicNanoseconds()) } else { finish() }
+      // A client of a web server may still send a request.
+      let mayBeHTTP = protocolName == nil && [80, 443].contains(destination.port)
+      if mayBeHTTP { look(monotonicNanoseconds()) } else { finish() }
     case .success(let upstream):
       guard protocolName == nil else { return relay(to: upstream) }
       phase = .silent(upstream: upstream)
@@ -373,7 +374,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     guard count > 0 else {
       phase = .looking
       close(upstream)
-      return
+      return finish()
     }
     let name = FirstBytes.name(ofServer: UnsafeRawBufferPointer(rebasing: worker.scratch[..<count]))
     core.delegate.noticed(.relayed(destination, protocol: name))

@@ -24,6 +24,9 @@ package import Foundation
       case scaled(Double)
     }
 
+    /// Microseconds from 1970 to the last instant of a page, in the year 2262. Later ones show as that one.
+    private static let range = 9.2e15
+
     /// The memory file, close-on-exec.
     package let descriptor: Int32
     /// The mapped page. One thread at a time may write.
@@ -56,13 +59,14 @@ package import Foundation
     ///
     /// - Parameters:
     ///   - pace: how it runs.
-    ///   - date: what it shows now.
+    ///   - date: what it shows now, from 1678 to 2261.
     package func show(_ pace: Pace, _ date: Date) {
       var now = timespec()
       clock_gettime(CLOCK_REALTIME, &now)
       let real = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
       // Microseconds are exact in a date of these centuries; nanoseconds are not.
-      let shown = Int64((date.timeIntervalSince1970 * 1e6).rounded()) * 1000
+      let microseconds = (date.timeIntervalSince1970 * 1e6).rounded()
+      let shown = Int64(min(max(microseconds, -Self.range), Self.range)) * 1000
       let (mode, rate): (diorama_clock_mode, Double) =
         switch pace {
         case .real: (DIORAMA_CLOCK_REAL, 1)

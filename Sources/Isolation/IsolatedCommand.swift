@@ -292,7 +292,8 @@ import Foundation
           note(line, &state)
           return (reply, files)
         case .unavailable(let what, let failure):
-          note(failure.text("the \(what == "clock" ? "clock" : "random values") of the command are real"), &state)
+          let kept = what == "clock" ? "the command has the real clock" : "the command has real random values"
+          note(failure.text(kept), &state)
           return (reply, files)
         // After other failures the helper ends.
         case .failed(let failure) where failure.step != "socket": state.last = .failure(failure)

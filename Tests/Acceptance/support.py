@@ -16,6 +16,11 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# A background job of a shell ignores them, and so would all programs that it starts.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 120  # seconds after which a command counts as hanging
 

@@ -47,15 +47,13 @@ final class CommandIsolation: Sendable {
     self.folder = folder
     self.inherited = inherited
     settings = environment.specification.isolation ?? .init()
-    var published: [PublishedPort] = []
-    for text in settings.publish {
-      do throws(CodedError) { published.append(try PublishedPort(text)) } catch {
-        throw CodedError(usage: "--publish: \(error.message)", command: RunOptions.command)
-      }
-    }
+    // RunOptions has checked them.
+    var published = settings.publish.compactMap { try? PublishedPort($0) }
     published += environment.specification.ports.values.sorted().map { PublishedPort(port: $0) }
     self.published = published
-    let authority = try CertificateAuthority(environment: environment.id, dates: [Date(), environment.now])
+    // A clock that is moved by up to a year does not make them expire.
+    let dates = [Date(), environment.now, environment.now + 365 * 86_400]
+    let authority = try CertificateAuthority(environment: environment.id, dates: dates)
     // For programs of the command that change their user. Nothing else in the folder is readable by others.
     chmod(folder, 0o711)
     trust = try TrustFiles.write(authority, into: folder + "/trust", variables: inherited)
@@ -82,12 +80,13 @@ final class CommandIsolation: Sendable {
     var reason: String?
     if settings.kind != "proxy" {
       #if os(Linux)
-        var isNetworkReady = false
+        // Only what the system does not permit, so that no mistake moves the command to the real network.
+        var isRefused = false
         do throws(NotStarted) {
           return try runInNamespaces(
-            spawn(trust.variables, InheritedVariables.proxyNames), &supervisor, timeout, watching, &isNetworkReady)
+            spawn(trust.variables, InheritedVariables.proxyNames), &supervisor, timeout, watching, &isRefused)
         } catch {
-          guard settings.kind == "auto", !isNetworkReady else { throw error }
+          guard settings.kind == "auto", isRefused else { throw error }
           reason = "namespaces are not available: \(error.message)"
         }
       #else
@@ -101,8 +100,22 @@ final class CommandIsolation: Sendable {
     let port: UInt16
     do { port = try startProxy() } catch { throw Self.notStarted(error) }
     environment.setIsolation(.init(kind: "proxy", reason: reason))
+    environment.noteMissing(whatNeedsNamespaces)
     return try supervisor.run(
       spawn(proxyVariables(port), InheritedVariables.proxyNames), timeout: timeout, watching: watching)
+  }
+
+  /// What was asked for and has no effect by proxy.
+  private var whatNeedsNamespaces: [String] {
+    var lines: [String] = []
+    if environment.clock.kind != .system {
+      lines.append(
+        "the command's programs have the real clock, unless they use the library: another one needs namespaces")
+    }
+    if settings.random == true {
+      lines.append("the command's programs have real random values: seeded ones need namespaces")
+    }
+    return lines
   }
 
   /// Closes all connections of the command.
@@ -111,7 +124,7 @@ final class CommandIsolation: Sendable {
   #if os(Linux)
     private func runInNamespaces(
       _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard,
-      _ isNetworkReady: inout Bool
+      _ isRefused: inout Bool
     ) throws(NotStarted) -> Supervisor.Outcome {
       let forwarder: PortForwarder
       let command: IsolatedCommand
@@ -123,7 +136,11 @@ final class CommandIsolation: Sendable {
         let binds =
           try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
           + NameResolution.binds(in: folder)
-        let helper = try IsolationHelper()
+        let helper: IsolationHelper
+        do throws(CodedError) { helper = try IsolationHelper() } catch {
+          isRefused = true
+          throw error
+        }
         command = try IsolatedCommand(
           spawn.arguments, environment: spawn.environment, binds: binds, control: try control(beside: helper),
           files: spawn.files, helper: helper)
@@ -132,8 +149,11 @@ final class CommandIsolation: Sendable {
       }
       defer { forwarder.stop() }
       let outcome = try supervisor.run(command.spawn, timeout: timeout, watching: watching) { () throws(CodedError) in
-        let network = try command.handshake()
-        isNetworkReady = true
+        let network: IsolatedNetwork
+        do throws(CodedError) { network = try command.handshake() } catch {
+          isRefused = error.kind == .noUpstream
+          throw error
+        }
         try interceptor.start(listener: network.listener, nameServers: [network.dns4, network.dns6])
         try forwarder.start(command)
         environment.setIsolation(.init(kind: "namespaces"))
@@ -222,9 +242,21 @@ private final class InterceptedTraffic: InterceptionDelegate {
     destination.name == nil && destination.port == proxyPort.withLock { $0 }
   }
 
+  /// Whether the command has asked for it by HTTP, or the recording has it: a spare connection is no other protocol.
+  private func isUpstream(_ destination: Destination) -> Bool {
+    let host = Self.host(of: destination)
+    return environment.upstreams.contains { $0.origin.host == host && $0.origin.port == Int(destination.port) }
+  }
+
   func relay(for destination: Destination, protocol name: String) -> RelayTarget? {
     guard let target = target(of: destination) else {
-      if !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) {
+      let (host, port) = (Self.host(of: destination), Int(destination.port))
+      guard !environment.isDenied(host: host, port: port) else { return nil }
+      if environment.mode.mayReachNetwork {
+        environment.fail(
+          "\(destination) was refused: the host is not among the allowed hosts; add --allow \(destination.host), or "
+            + "refuse it with --deny \(destination.host)")
+      } else {
         environment.fail(
           "\(destination) was not reached: its protocol (\(name)) is not HTTP and cannot be replayed; replace the server "
             + "by one on this machine (--host-port), or refuse it with --deny \(destination.host)")
@@ -235,27 +267,34 @@ private final class InterceptedTraffic: InterceptionDelegate {
     return target
   }
 
-  func relayOfSilentClient(for destination: Destination) -> RelayTarget? { target(of: destination) }
+  func relayOfSilentClient(for destination: Destination) -> RelayTarget? {
+    guard !environment.isMapped(host: Self.host(of: destination), port: Int(destination.port)) else { return nil }
+    return target(of: destination)
+  }
 
   func noticed(_ event: InterceptionEvent) {
     switch event {
     case .certificateRefused(let destination, let cause):
       guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
       environment.fail(
-        "the command does not trust the environment's certificate for \(destination) (\(cause)): it has its own list of "
-          + "authorities, or accepts only a certain certificate; give it an endpoint (--upstream, --env), or refuse the "
-          + "host with --deny \(destination.host)")
+        "the command seems not to trust the environment's certificate for \(destination) (\(cause)): it may trust only "
+          + "its own CAs or a pinned certificate; turn that off in a test build, give it an endpoint (--upstream, --env), "
+          + "or, if it does not need the host, add --deny \(destination.host)")
     case .handshakeFailed(let destination, let cause):
       environment.noteIntercepted("TLS handshake for \(destination): \(cause)")
     case .unsupported(let destination, let name):
-      environment.fail("\(destination) was not reached: its protocol (\(name)) is not supported")
+      guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
+      let advice = name == "HTTP/2" ? "have the program use HTTP/1.1, or refuse" : "refuse"
+      environment.fail(
+        "\(destination) was not reached: its protocol (\(name)) is not supported; \(advice) the host with "
+          + "--deny \(destination.host)")
     case .relayed(let destination, let name):
       environment.noteRelayed("\(destination) (\(name)); a replay cannot serve it")
     case .relayFailed(let destination, let cause):
-      environment.noteIntercepted("\(destination) cannot be reached: \(cause)")
+      environment.noteRelayed("\(destination) cannot be reached: \(cause)")
     case .silent(let destination):
       // Browsers open connections to web servers in advance.
-      guard ![80, 443].contains(destination.port), !isProxy(destination),
+      guard ![80, 443].contains(destination.port), !isProxy(destination), !isUpstream(destination),
         !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port))
       else { return }
       environment.fail(

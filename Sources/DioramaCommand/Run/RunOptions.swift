@@ -2,6 +2,7 @@ import Basics
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
+import Isolation
 
 /// The options of `diorama run`.
 struct RunOptions {
@@ -54,6 +55,7 @@ struct RunOptions {
       throw CodedError(usage: "--journal-requests needs --journal FILE", command: subcommand)
     }
     isQuiet = options.has("--quiet")
+    try Self.checkIsolation(options, specification.isolation, command: subcommand)
     isProxy = options.has("--proxy")
     if isProxy, specification.isolation != nil {
       throw CodedError(
@@ -61,5 +63,24 @@ struct RunOptions {
         command: subcommand)
     }
     timeout = try options.seconds("--timeout", upTo: 1e6, command: subcommand)
+  }
+
+  /// - Throws: ``CodedError`` for options that need isolation where the command is not isolated, and for a port that is not
+  ///   valid.
+  private static func checkIsolation(
+    _ options: Options, _ isolation: EnvironmentConfiguration.Isolation?, command: String
+  ) throws(CodedError) {
+    guard let isolation else {
+      let needless = ConfigurationOptions.table.first {
+        $0.group == .isolation && $0.name != "--isolate" && options.has($0.name)
+      }
+      guard let needless else { return }
+      throw CodedError(usage: "\(needless.name) has no effect without --isolate; add that", command: command)
+    }
+    for text in isolation.publish {
+      do throws(CodedError) { _ = try PublishedPort(text) } catch {
+        throw CodedError(usage: "--publish: \(error.message)", command: command)
+      }
+    }
   }
 }

@@ -107,7 +107,10 @@ enum VerifyCommand {
   private static func passed(_ parsed: Options, mode: String) -> [String] {
     ["--mode", mode]
       + runOptions.flatMap { option in
-        parsed.all(option.name).flatMap { option.value == nil ? [option.name] : [option.name, $0] }
+        parsed.all(option.name).flatMap {
+          option.isValueOptional
+            ? ["\(option.name)=\($0)"] : option.value == nil ? [option.name] : [option.name, $0]
+        }
       }
   }
 

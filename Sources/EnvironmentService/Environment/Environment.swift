@@ -368,7 +368,7 @@ package final class Environment: Sendable {
       guard isolation.kind == "proxy" || !upstreams.isEmpty else { return nil }
       return isolation.kind == "proxy"
         ? "it may ignore the proxy variables; isolate it with --isolate=namespaces ('diorama doctor' shows what that needs)"
-        : "the recording is of another command, or the command failed early"
+        : "check that it is the command that was recorded, and that it did not fail early"
     }
     return upstreams.map(\.name).min().map(specification.connectionAdvice)
   }

@@ -38,6 +38,7 @@ package final class InterceptedHandler: RequestHandler {
 
   package func answer(_ request: borrowing RequestView) -> PreparedResponse? {
     guard !isProxy, environment.stubs.contract == nil, !environment.faults.isActive, !environment.stubs.isActive,
+      !environment.specification.journalsRequests,
       let host = request.header("Host"),
       let index = last.withLock({ last in last.flatMap { $0.host.elementsEqual(host) ? $0.index : nil } })
     else { return nil }
@@ -48,9 +49,10 @@ package final class InterceptedHandler: RequestHandler {
     var request = request
     let route: Route
     do {
+      let isAbsolute = request.target.utf8.first != UInt8(ascii: "/")
       let origin = try origin(of: &request)
       let index = try environment.interceptedUpstream(origin, for: request)
-      if let host = request.headers["Host"] { last.withLock { $0 = (Array(host.utf8), index) } }
+      if !isAbsolute, let host = request.headers["Host"] { last.withLock { $0 = (Array(host.utf8), index) } }
       route = .upstream(index, target: request.target, form: .ownURL)
     } catch {
       return error.response
@@ -65,7 +67,9 @@ package final class InterceptedHandler: RequestHandler {
   private func origin(of request: inout Request) throws(Problem) -> Origin {
     if let absolute = Route.absolute(request.target) {
       request.target = absolute.rest
-      if let origin = try? Origin(parsing: "\(absolute.scheme)://\(absolute.authority)") { return origin }
+      if let origin = try? Origin(parsing: "\(absolute.scheme)://\(absolute.authority)") {
+        return Origin(scheme: origin.scheme, host: Self.withoutDot(origin.host), port: origin.port)
+      }
       throw Problem(
         status: 400, title: "The target is not valid", detail: "'\(absolute.authority)' is not a host with a port")
     }
@@ -81,6 +85,12 @@ package final class InterceptedHandler: RequestHandler {
       throw Problem(
         status: 400, title: "The host is not valid", detail: "'\(authority)' is not a host with a port (RFC 9110, 7.2)")
     }
-    return Origin(scheme: scheme, host: name.hasSuffix(".") ? String(name.dropLast()) : name, port: port)
+    let named = Self.withoutDot(name)
+    // Such a name would lead to this machine, although the command has connected to another one.
+    let isLoopback = Origin.loopbackNames.contains(named) || named.hasSuffix(".localhost")
+    return Origin(scheme: scheme, host: isLoopback ? host : named, port: port)
   }
+
+  /// A host without the dot that can end a name.
+  private static func withoutDot(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 }

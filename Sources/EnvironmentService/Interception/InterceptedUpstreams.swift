@@ -38,6 +38,9 @@ struct OriginPolicy: Sendable {
     allow.isEmpty || allow.contains { $0.matches(host: host, port: port) }
   }
 
+  /// Whether requests for a host and port are sent to another origin.
+  func maps(host: String, port: Int) -> Bool { map.keys.contains { $0.host == host && $0.port == port } }
+
   /// Where the requests for an origin are sent; nil for the origin itself.
   func destination(of origin: Origin) -> Origin? { map[origin] }
 }
@@ -134,6 +137,23 @@ extension Environment {
     return policy.allows(host: host, port: port) && !policy.denies(host: host, port: port)
   }
 
+  /// Checks that the settings permit to send a request of an isolated command.
+  ///
+  /// - Parameters:
+  ///   - origin: its origin.
+  ///   - request: the request, for the report.
+  /// - Throws: a ``Problem`` if the host is not allowed.
+  func checkIsAllowed(_ origin: Origin, _ request: Request) throws(Problem) {
+    guard let policy = intercepted?.policy, !policy.allows(host: origin.host, port: origin.port) else { return }
+    throw refusal(
+      request, url: origin.description + request.target, title: "The host is not allowed",
+      detail: "\(origin.host) is not among the allowed hosts; add --allow \(origin.host), or refuse it with "
+        + "--deny \(origin.host)")
+  }
+
+  /// Whether requests for a host and port are sent to another origin.
+  package func isMapped(host: String, port: Int) -> Bool { intercepted?.policy.maps(host: host, port: port) ?? false }
+
   /// The index of the upstream of an origin that an isolated command asks for.
   ///
   /// - Parameters:
@@ -151,12 +171,7 @@ extension Environment {
         status: 403, title: "The host is denied", detail: "\(origin.host) is denied by --deny or isolation.deny")
     }
     if let index = intercepted.knownIndex(of: origin) { return index }
-    if mode.mayReachNetwork, !intercepted.policy.allows(host: origin.host, port: origin.port) {
-      throw refusal(
-        request, url: origin.description + request.target, title: "The host is not allowed",
-        detail: "\(origin.host) is not among the allowed hosts; add --allow \(origin.host), or refuse it with "
-          + "--deny \(origin.host)")
-    }
+    if mode.mayReachNetwork { try checkIsAllowed(origin, request) }
     let index = intercepted.index(of: origin) { upstreams in
       guard let recorder else { return }
       do throws(CodedError) {

@@ -48,7 +48,8 @@ final class PlainWay: Sendable {
   init?(_ pipeline: Pipeline, _ client: UpstreamClient, upstream: Int) {
     let environment = pipeline.environment
     guard environment.replay == nil, environment.recorder == nil, environment.mode.mayReachNetwork,
-      environment.access[upstream].headers.isEmpty, environment.redactor.rules.patterns.isEmpty
+      environment.access[upstream].headers.isEmpty, environment.access[upstream].destination == nil,
+      environment.redactor.rules.patterns.isEmpty
     else { return nil }
     self.pipeline = pipeline
     self.environment = environment

@@ -83,6 +83,10 @@ struct UpstreamResponder: Responder {
   func respond(to request: DescribedRequest) async throws -> Response? {
     // The mode can change while the environment runs.
     guard environment.mode.mayReachNetwork else { return nil }
+    // That a host is in the cassette does not permit to reach it.
+    if request.form == .ownURL {
+      try environment.checkIsAllowed(environment.upstreams[request.upstream].origin, request.outgoing)
+    }
     let forwarding = Forwarding(
       environment: environment, client: client, upstream: environment.upstreams[request.upstream],
       index: request.upstream, form: request.form, number: request.number)
