@@ -163,6 +163,10 @@ def others(checks, folder, upstream):
     found = Verified(folder, cassette, ["true"], ["--runs", "2", "--allow-no-requests"])
     checks.that(found.status == 0 and "no request reached the environment" in found.words, "unless it may; the report says so", found)
 
+    isolated = ["curl", "-s", "-o", "/dev/null", f"{upstream.url}/a"]
+    found = Verified(folder, cassette, isolated, ["--runs", "2", "--isolate=proxy", "--upstream", f"api={upstream.url}"])
+    checks.that("unexpected argument" not in found.words and found.status == 0, "the command of each run can be isolated", found)
+
     found = Verified(folder, folder / "none", ["true"])
     checks.that(found.status == 66 and "no cassette" in found.words, "without a cassette, the status is 66", found)
 

@@ -29,6 +29,9 @@ struct ClockPageTests {
     }
   }
 
+  @Test("shows the nearest instant it can for other dates", arguments: [-1e14, 1e14])
+  func range(seconds: Double) throws { try ClockPage().show(.frozen, Date(timeIntervalSince1970: seconds)) }
+
   @Test("runs from another date", .enabled(if: Machine.hasControls, "seccomp notification is missing"))
   func ticking() async throws {
     try await onThread {

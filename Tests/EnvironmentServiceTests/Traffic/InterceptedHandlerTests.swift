@@ -170,6 +170,58 @@ struct InterceptedHandlerTests {
     }
   }
 
+  @Test("is not answered for another host because an absolute target had its Host field")
+  func absoluteThenPath() async throws {
+    try await withService(try numbered()) { fixture in
+      try fixture.writeCassette(url: "http://a.test/x", text: "a")
+      let environment = try fixture.provision(.replay, [:], isolated())
+      let origin = Origin(scheme: "http", host: "b.test", port: 80)
+      try await environment.intercepting(origin) { port in
+        try await onThread {
+          let client = try RawClient(port: port)
+          #expect(try client.exchange(request("GET", "http://a.test./x", ["Host": "b.test"])).text == "a")
+          #expect(try client.exchange(request("GET", "/x", ["Host": "b.test"])).status == 501)
+        }
+      }
+      #expect(await environment.end().report.unmatched.map(\.url) == ["http://b.test/x"])
+    }
+  }
+
+  @Test("does not reach this machine by a Host field")
+  func loopbackHost() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, [:], isolated { $0.allow = ["127.0.0.1"] })
+      let origin = Origin(scheme: "http", host: "192.0.2.1", port: upstream.origin.port)
+      try await environment.intercepting(origin) { port in
+        for host in ["127.0.0.1", "localhost", "a.localhost"] {
+          let answer = try await ask(port, request("GET", "/", ["Host": host]))
+          #expect(answer.status == 501)
+        }
+      }
+      #expect(upstream.requestCount == 0)
+      _ = await environment.end()
+    }
+  }
+
+  @Test("does not reach a host that is not allowed, although the cassette has it")
+  func recordedHost() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      try fixture.writeCassette(url: "\(upstream.origin)/a", text: "recorded")
+      let environment = try fixture.provision(.extend, [:], isolated { $0.allow = ["other.test"] })
+      try await environment.intercepting(upstream.origin) { port in
+        let host = upstream.origin.authority
+        let recorded = try await ask(port, request("GET", "/a", ["Host": host]))
+        #expect(recorded.text == "recorded")
+        let refused = try await ask(port, request("GET", "/b", ["Host": host]))
+        #expect(refused.status == 501)
+      }
+      #expect(upstream.requestCount == 0)
+      _ = await environment.end()
+    }
+  }
+
   @Test("has its upstreams in a recording whose process is killed")
   func killed() async throws {
     let upstream = try numbered()
