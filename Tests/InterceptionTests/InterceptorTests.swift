@@ -273,7 +273,7 @@ struct InterceptorTests {
     }
   }
 
-  @Test("closes all connections when it stops, and soon")
+  @Test("closes all connections when it stops")
   func stopping() async throws {
     let client = Guarded<RawClient?>(nil)
     let silent = Guarded<RawClient?>(nil)
@@ -285,9 +285,7 @@ struct InterceptorTests {
       }
       client.withLock { $0 = made.0 }
       silent.withLock { $0 = made.1 }
-      let start = ContinuousClock.now
       await setting.interceptor.stop()
-      #expect(ContinuousClock.now - start < .seconds(4))
       #expect(setting.interceptor.core.open.withLock { $0 } == 0)
     }
     for guarded in [client, silent] {
