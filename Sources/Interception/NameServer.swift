@@ -149,7 +149,7 @@ struct NameServer: Sendable {
     var name: [UInt8] = []
     var isHostName = true
     while true {
-      // A compression pointer (RFC 1035, 4.1.4) refers to a prior name, and there is none before the first question.
+      // A compression pointer (RFC 1035, 4.1.4) refers to a prior name; the first question has no prior name.
       let count = Int(try reader.byte())
       guard count < 64 else { throw .invalid }
       if count == 0 { break }

@@ -24,8 +24,8 @@ package import Foundation
       case scaled(Double)
     }
 
-    /// Microseconds from 1970 to the last instant of a page, in the year 2262. Later ones show as that one.
-    private static let range = 9.2e15
+    /// What a page can show: nanoseconds since 1970 in 64 bits, rounded to whole years. Other dates show as the nearest.
+    package static let dates = Date(timeIntervalSince1970: -9_214_560_000)...Date(timeIntervalSince1970: 9_214_646_399)
 
     /// The memory file, close-on-exec.
     package let descriptor: Int32
@@ -59,14 +59,14 @@ package import Foundation
     ///
     /// - Parameters:
     ///   - pace: how it runs.
-    ///   - date: what it shows now, from 1678 to 2261.
+    ///   - date: what it shows now, one of ``dates``.
     package func show(_ pace: Pace, _ date: Date) {
       var now = timespec()
       clock_gettime(CLOCK_REALTIME, &now)
       let real = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
       // Microseconds are exact in a date of these centuries; nanoseconds are not.
-      let microseconds = (date.timeIntervalSince1970 * 1e6).rounded()
-      let shown = Int64(min(max(microseconds, -Self.range), Self.range)) * 1000
+      let nearest = min(max(date, Self.dates.lowerBound), Self.dates.upperBound)
+      let shown = Int64((nearest.timeIntervalSince1970 * 1e6).rounded()) * 1000
       let (mode, rate): (diorama_clock_mode, Double) =
         switch pace {
         case .real: (DIORAMA_CLOCK_REAL, 1)

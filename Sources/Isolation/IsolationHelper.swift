@@ -18,7 +18,7 @@ package struct IsolationHelper: Sendable, Equatable {
   /// - Parameters:
   ///   - variables: the environment variables.
   ///   - program: the path of this program; by default, the running one.
-  /// - Throws: ``CodedError`` if there is none, or not on this system.
+  /// - Throws: ``CodedError`` if it is not installed, or the system is not Linux.
   package init(
     variables: [String: String] = ProcessInfo.processInfo.environment, program: String? = IsolationHelper.program
   ) throws(CodedError) {

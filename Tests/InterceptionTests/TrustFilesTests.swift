@@ -183,7 +183,7 @@ struct TrustFilesTests {
     #expect(files.bundleFile == own + "/bundle.pem")
   }
 
-  @Test("have a Java key store where Java looks for the system's, even if there is none")
+  @Test("have a Java key store where Java looks for the system's, even without one of the system")
   func addedKeyStore() throws {
     try debian()
     try folder.write("system/etc/ssl/certs/java/README", [])

@@ -169,6 +169,12 @@ final class CommandIsolation: Sendable {
       var control = IsolatedCommand.Control()
       if settings.random == true { control.seed = environment.seed }
       guard environment.clock.kind != .system else { return control }
+      guard ClockPage.dates.contains(environment.now) else {
+        throw CodedError(
+          .usage,
+          "the clock of an isolated command cannot show \(environment.clock.start ?? ""); choose a --start from 1678 to 2261"
+        )
+      }
       let page = try ClockPage()
       environment.followClock { reading in
         let pace: ClockPage.Pace =

@@ -150,7 +150,7 @@ struct TextDifference: Sendable {
 struct Token: Sendable {
   /// Letters and digits with the marks that join them, as in `2018-10-08T09:00:00.5Z`, `0.25s` and `a-1`.
   let word: String
-  /// The whole number that contains the difference; nil if there is none.
+  /// The whole number that contains the difference; nil for any other text.
   let number: String?
   /// The word with all that a path may have before and after it.
   let path: String
