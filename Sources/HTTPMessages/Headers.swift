@@ -161,6 +161,31 @@ extension String {
       self.init(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
   }
+
+  /// Decodes a request target.
+  ///
+  /// Bytes that are not UTF-8 are valid neither in a target (RFC 3986, 2.1) nor in a `String`; they are
+  /// percent-encoded.
+  ///
+  /// - Parameter bytes: the target as sent.
+  package init(wireTarget bytes: UnsafeRawBufferPointer) {
+    if bytes.allSatisfy({ $0 < 0x80 }) {
+      self.init(decoding: bytes, as: UTF8.self)
+    } else if let text = String(validating: bytes, as: UTF8.self) {
+      self = text
+    } else {
+      let digits = Array("0123456789ABCDEF".utf8)
+      var encoded: [UInt8] = []
+      for byte in bytes {
+        if byte < 0x80 {
+          encoded.append(byte)
+        } else {
+          encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+      }
+      self.init(decoding: encoded, as: UTF8.self)
+    }
+  }
 }
 
 extension UnsafeRawBufferPointer {

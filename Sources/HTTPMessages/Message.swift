@@ -11,6 +11,8 @@ package struct Request: Sendable {
   package var headers: Headers
   /// The body after any transfer coding is removed.
   package var body: Body
+  /// On a server, the trailer fields of a request over HTTP/2; complete when the body has ended. Nil over HTTP/1.1.
+  package var trailers: Trailers?
   /// On a server, identifies the client's connection; unique among open connections.
   package var connection: UInt64?
   /// On a server, the client process if it connected over a Unix socket; nil over TCP.
@@ -85,7 +87,7 @@ package struct Peer: Sendable, Hashable {
   }
 }
 
-/// Trailer fields of a chunked body (RFC 9112, 7.1.2), filled in as the body arrives.
+/// Trailer fields of a chunked body (RFC 9112, 7.1.2) or of HTTP/2 (RFC 9113, 8.1), filled in as the body arrives.
 package final class Trailers: Sendable {
   private let content: Guarded<Headers>
 

@@ -209,11 +209,11 @@ extension Connection {
   }
 
   private func start(_ raw: OpaquePointer, body: Body, upload: BytePipe?) {
-    let call = HandlerCall(connection: self, upload: upload)
+    let call = HandlerCall(upload: upload) { self.wake() }
     request.pointee.call = call
     begin(call)
     var message = Request(
-      method: Head.text(request.pointee.method), target: Head.target(request.pointee.target.bytes),
+      method: Head.text(request.pointee.method), target: String(wireTarget: request.pointee.target.bytes),
       headers: Head.fields(of: raw), body: body, connection: token, peer: peer)
     message.responseHeadLimit = room(raw)
     call.start(handler, request.pointee.continuation.take(), message)
@@ -274,7 +274,7 @@ extension Connection {
       let stream = ResponseStream(
         pipe: pipe, length: length, trailers: response.trailers, endsConnection: length == nil && request.pointee.isOld,
         connection: self)
-      call.sends(stream)
+      call.sends(pipe)
       return .stream(stream)
     }
   }

@@ -1,5 +1,5 @@
 import Basics
-import HTTPMessages
+package import HTTPMessages
 
 /// The client disconnected, or the server closed the connection.
 package struct ClientGone: Error, CustomStringConvertible {
@@ -7,11 +7,14 @@ package struct ClientGone: Error, CustomStringConvertible {
 }
 
 /// A request being handled by ``RequestHandler/respond(to:)``, from its start to the end of the response.
-final class HandlerCall: Sendable {
+///
+/// Independent of the protocol version: the connection that received the request calls it on its thread, and is woken
+/// when there is something to do.
+package final class HandlerCall: Sendable {
   private struct State {
     var task: Task<Void, Never>?
     var outcome: Result<Response, any Error>?
-    var stream: ResponseStream?
+    var stream: BytePipe?
     var upgrade: (@Sendable (Duplex) -> Void)?
     /// Parts of the handler's task to run on the connection's thread.
     var jobs: [UnownedJob] = []
@@ -19,14 +22,18 @@ final class HandlerCall: Sendable {
   }
 
   /// The request's body as it arrives.
-  let upload: BytePipe?
-  private let connection: Connection
+  package let upload: BytePipe?
+  private let wake: @Sendable () -> Void
   private let state = Guarded(State())
 
-  init(connection: Connection, upload: BytePipe?) {
-    self.connection = connection
+  /// - Parameters:
+  ///   - upload: the request's body if it is streamed.
+  ///   - wake: called on any thread when the upload has room again, when the handler has returned, and when parts of
+  ///     its task are to run in ``runJobs()``.
+  package init(upload: BytePipe?, wake: @escaping @Sendable () -> Void) {
     self.upload = upload
-    upload?.onWritable { connection.wake() }
+    self.wake = wake
+    upload?.onWritable(wake)
   }
 
   /// Starts the handler.
@@ -38,7 +45,7 @@ final class HandlerCall: Sendable {
   ///   - handler: the handler.
   ///   - continuation: replaces the handler's ``RequestHandler/respond(to:)``.
   ///   - request: the request.
-  func start(
+  package func start(
     _ handler: any RequestHandler, _ continuation: (@Sendable (Request) async throws -> Response)?, _ request: Request
   ) {
     let work: @Sendable () async -> Void = {
@@ -76,21 +83,25 @@ final class HandlerCall: Sendable {
       return false
     }
     if isLate { return Self.discard(outcome) }
-    connection.wake()
+    wake()
   }
 
-  /// The handler's result, returned once.
-  func takeOutcome() -> Result<Response, any Error>? {
+  /// Takes the handler's result.
+  ///
+  /// - Returns: the result, once; nil before that and afterwards.
+  package func takeOutcome() -> Result<Response, any Error>? {
     state.withLock { $0.outcome.take() }
   }
 
   /// The body of the response is being sent.
-  func sends(_ stream: ResponseStream) {
+  ///
+  /// - Parameter stream: the body.
+  package func sends(_ stream: BytePipe) {
     let isLate = state.withLock { state in
       state.stream = stream
       return state.isOver
     }
-    if isLate { stream.end(complete: false) }
+    if isLate { stream.readerEnds(complete: false) }
   }
 
   /// The response upgrades the connection.
@@ -106,7 +117,9 @@ final class HandlerCall: Sendable {
   }
 
   /// The response has ended, or the connection was closed before that.
-  func end(complete: Bool) {
+  ///
+  /// - Parameter complete: whether all of the response has been sent; if not, the handler's task is cancelled.
+  package func end(complete: Bool) {
     let (task, outcome, stream, jobs) = state.withLock { state in
       state.isOver = true
       state.upgrade = nil
@@ -115,7 +128,7 @@ final class HandlerCall: Sendable {
     }
     for job in jobs { globalConcurrentExecutor.enqueue(job) }
     upload?.onWritable(nil)
-    stream?.end(complete: complete)
+    stream?.readerEnds(complete: complete)
     outcome.map(Self.discard)
     guard !complete else { return }
     task?.cancel()
@@ -129,20 +142,44 @@ final class HandlerCall: Sendable {
 
 extension HandlerCall: TaskExecutor {
   /// Schedules part of the handler's task on the connection's thread, which has to wake for the response anyway.
-  func enqueue(_ job: consuming ExecutorJob) {
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     let isTaken = state.withLock { state in
       guard !state.isOver else { return false }
       state.jobs.append(job)
       return true
     }
-    if isTaken { connection.wake() } else { globalConcurrentExecutor.enqueue(job) }
+    if isTaken { wake() } else { globalConcurrentExecutor.enqueue(job) }
   }
 
   /// Runs scheduled parts of the task; called on the connection's thread.
-  func runJobs() {
+  package func runJobs() {
     while let job = state.withLock({ $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }) {
       job.runSynchronously(on: asUnownedTaskExecutor())
     }
+  }
+}
+
+extension BytePipe {
+  /// The body of a response has been sent, or will not be.
+  fileprivate func readerEnds(complete: Bool) {
+    guard complete else {
+      onReadable(nil)
+      return abandon()
+    }
+    // All of the declared length has been sent. The writer may not have ended the stream yet; that does not mean the
+    // reader abandoned it. Only bytes beyond the length do.
+    awaitEnd()
+  }
+
+  private func awaitEnd() {
+    onReadable { [weak self] in self?.awaitEnd() }
+    let taken = withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { take(into: $0) }
+    switch taken {
+    case .empty: return
+    case .bytes: abandon()
+    case .end, .failed: break
+    }
+    onReadable(nil)
   }
 }

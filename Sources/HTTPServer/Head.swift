@@ -72,23 +72,4 @@ enum Head {
   static func text(_ bytes: UnsafeRawBufferPointer) -> String {
     String(wire: bytes)
   }
-
-  /// Decodes a request target.
-  ///
-  /// Bytes that are not UTF-8 are valid neither in a target (RFC 3986, 2.1) nor in a `String`; they are
-  /// percent-encoded.
-  static func target(_ bytes: UnsafeRawBufferPointer) -> String {
-    if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
-    if let text = String(validating: bytes, as: UTF8.self) { return text }
-    let digits = Array("0123456789ABCDEF".utf8)
-    var encoded: [UInt8] = []
-    for byte in bytes {
-      if byte < 0x80 {
-        encoded.append(byte)
-      } else {
-        encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: encoded, as: UTF8.self)
-  }
 }

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import CMicroHTTPD
 package import HTTPMessages
 
@@ -65,7 +65,7 @@ package final class PreparedResponse: Sendable {
   }
 
   /// - Throws: ``CodedError`` if it is not the status of a final response.
-  static func checked(_ status: Int) throws(CodedError) -> UInt32 {
+  package static func checked(_ status: Int) throws(CodedError) -> UInt32 {
     guard 200...999 ~= status else {
       throw CodedError(
         "\(status) is not a valid response status", at: "response", next: "use one from 200 to 999")

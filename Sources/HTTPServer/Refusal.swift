@@ -1,21 +1,24 @@
 import CMicroHTTPD
-import HTTPMessages
+package import HTTPMessages
 
 /// A short error response of the server itself, as `application/problem+json` (RFC 9457), like those of its handlers.
 ///
 /// libmicrohttpd sends its own HTML for requests it cannot parse at all: a broken request line (400) or a head far
 /// beyond the limit (414, 431).
-struct Refusal: Sendable {
-  let status: UInt32
+package struct Refusal: Sendable {
+  /// The status code.
+  package let status: UInt32
   /// The reason phrase of the status line.
   let reason: String
   /// The problem, and what to do about it.
   let detail: String
 
-  static let targetTooLong = Refusal(
+  /// The request target is too long.
+  package static let targetTooLong = Refusal(
     status: 414, reason: "URI Too Long",
     detail: "the request target exceeds the size limit of a head; send long data in the body")
-  static let headTooLarge = Refusal(
+  /// The header section is too large.
+  package static let headTooLarge = Refusal(
     status: 431, reason: "Request Header Fields Too Large",
     detail: "the request head exceeds the size limit; send fewer or shorter fields")
   static let requestLineInvalid = badRequest(
@@ -25,7 +28,8 @@ struct Refusal: Sendable {
     "Transfer-Encoding is not part of HTTP/1.0 (RFC 9112, 6.1); send Content-Length, or use HTTP/1.1")
   static let chunkSizeTooLong = badRequest(
     "a chunk's size line is too long (RFC 9112, 7.1.1); send shorter chunk extensions")
-  static let bodyTooLarge = Refusal(
+  /// The body is too large.
+  package static let bodyTooLarge = Refusal(
     status: 413, reason: "Content Too Large",
     detail: "the request body exceeds the size limit; send less data")
   static let codingUnknown = Refusal(
@@ -66,18 +70,27 @@ struct Refusal: Sendable {
     return badRequest(detail)
   }
 
-  private static func badRequest(_ detail: String) -> Refusal {
+  /// A request that is not valid.
+  ///
+  /// - Parameter detail: the problem, and what to do about it.
+  /// - Returns: a 400.
+  package static func badRequest(_ detail: String) -> Refusal {
     Refusal(status: 400, reason: "Bad Request", detail: detail)
   }
 
   /// An error of the server or its handler.
-  static func failure(_ detail: String) -> Refusal {
+  ///
+  /// - Parameter detail: the problem.
+  /// - Returns: a 500.
+  package static func failure(_ detail: String) -> Refusal {
     Refusal(status: 500, reason: "Internal Server Error", detail: detail)
   }
 
-  var headers: Headers { ["Content-Type": "application/problem+json"] }
+  /// The header fields of the response.
+  package var headers: Headers { ["Content-Type": "application/problem+json"] }
 
-  var body: [UInt8] {
+  /// The body of the response.
+  package var body: [UInt8] {
     let title = Self.quoted(reason)
     let members = "\"type\":\"about:blank\",\"title\":\(title),\"status\":\(status),\"detail\":\(Self.quoted(detail))"
     return Array("{\(members)}\n".utf8)

@@ -1,7 +1,7 @@
 import CMicroHTTPD
 package import HTTPMessages
 
-/// Answers the requests to a ``Listener``.
+/// Answers the requests to a ``Listener``, and those of HTTP/2 connections, by ``respond(to:)`` alone.
 package protocol RequestHandler: Sendable {
   /// The fast path, for a response that is ready.
   ///
@@ -32,9 +32,9 @@ package protocol RequestHandler: Sendable {
   /// Answers all other requests.
   ///
   /// Starts on a server thread and should suspend quickly. The task is cancelled when the client disconnects. The
-  /// response is sent once the whole request has arrived. If it returns bytes before the request's body has been read,
-  /// the rest of the body is dropped. If it returns a stream, the request's body must still be read to its end or
-  /// abandoned.
+  /// response is sent once the whole request has arrived; over HTTP/2 at once, and the body's rest is no longer received
+  /// after its end. If it returns bytes before the request's body has been read, the rest of the body is dropped. If it
+  /// returns a stream, the request's body must still be read to its end or abandoned.
   ///
   /// - Returns: the response. A stream as its body is read until it ends or fails; a failure cuts the connection.
   /// - Throws: any error; the client gets a 500 that describes it.

@@ -75,26 +75,4 @@ final class ResponseStream: Sendable {
     buffer[0] = 0
     return 1
   }
-
-  /// The response has been sent, or will not be.
-  func end(complete: Bool) {
-    guard complete else {
-      pipe.onReadable(nil)
-      return pipe.abandon()
-    }
-    // All of the declared length has been sent. The writer may not have ended the stream yet; that does not mean the
-    // reader abandoned it. Only bytes beyond the length do.
-    Self.awaitEnd(of: pipe)
-  }
-
-  private static func awaitEnd(of pipe: BytePipe) {
-    pipe.onReadable { [weak pipe] in pipe.map(awaitEnd) }
-    let taken = withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { pipe.take(into: $0) }
-    switch taken {
-    case .empty: return
-    case .bytes: pipe.abandon()
-    case .end, .failed: break
-    }
-    pipe.onReadable(nil)
-  }
 }

@@ -1,3 +1,4 @@
+import HTTPMessages
 import Testing
 
 @testable import HTTPServer
@@ -24,8 +25,8 @@ struct InternalsTests {
 
   @Test("percent-encodes non-ASCII bytes of a target that is not UTF-8")
   func target() {
-    #expect([UInt8(ascii: "/"), 0xFF, 0x41].withUnsafeBytes(Head.target) == "/%FFA")
-    #expect(Array("/ä".utf8).withUnsafeBytes(Head.target) == "/ä")
+    #expect([UInt8(ascii: "/"), 0xFF, 0x41].withUnsafeBytes(String.init(wireTarget:)) == "/%FFA")
+    #expect(Array("/ä".utf8).withUnsafeBytes(String.init(wireTarget:)) == "/ä")
   }
 
   @Test("decodes text that is not UTF-8 as Latin-1")
