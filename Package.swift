@@ -63,6 +63,9 @@ let package = Package(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
+      name: "CNGHTTP2", pkgConfig: "libnghttp2",
+      providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
+    .systemLibrary(
       name: "CVTerm", pkgConfig: "vterm",
       providers: [.apt(["libvterm-dev"]), .brew(["libvterm"])]),
     .systemLibrary(name: "CPosixSpawn"),
@@ -86,6 +89,8 @@ let package = Package(
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
     .target(name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD"]),
+    .target(
+      name: "HTTP2Server", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CNGHTTP2"]),
     .target(
       name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CEpoll", "CGnuTLS"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
@@ -181,6 +186,10 @@ let package = Package(
     .executableTarget(name: "FollowingApp", dependencies: ["Diorama"], path: "Tests/FollowingApp"),
     // A program whose user defaults tests look at from outside.
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
+    // A server for clients that speak HTTP/2 and gRPC.
+    .executableTarget(
+      name: "HTTP2Echo", dependencies: ["Basics", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages"],
+      path: "Tests/HTTP2Echo"),
     // Checks credential stores with many threads.
     .target(
       name: "CredentialConcurrency", dependencies: ["Diorama", "DioramaTesting"], path: "Tests/CredentialConcurrency"),
@@ -213,6 +222,11 @@ let package = Package(
     .testTarget(name: "EventLoopsTests", dependencies: ["Basics", "TestSupport", "EventLoops", "HTTPMessages"]),
     .testTarget(
       name: "HTTPServerTests", dependencies: ["Basics", "TestSupport", "HTTPServer", "EventLoops", "HTTPMessages"]),
+    .testTarget(
+      name: "HTTP2ServerTests",
+      dependencies: [
+        "Basics", "TestSupport", "HTTP2Echo", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages", "CNGHTTP2",
+      ]),
     .testTarget(
       name: "InterceptionTests",
       dependencies: [
