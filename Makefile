@@ -19,7 +19,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # The leak check reports leaks even in `swift test` of an empty package.
 export ASAN_OPTIONS ?= detect_leaks=0
 # The virtual environments of the acceptance scripts.
-VENVS = httpbin openfeature portpicker importers websockets echo issuers schemathesis pytest reports
+VENVS = httpbin http2 openfeature portpicker importers websockets echo issuers schemathesis pytest reports
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test acceptance test-thread test-address fuzz soak bench bench-peers bench-build docs lint install clean ready
