@@ -109,6 +109,7 @@ enum ResponseContent {
     case .stream(let pipe, let remaining, let untilEnd):
       let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, remaining ?? .max)])
       // All of a declared length has been sent.
+      if room.isEmpty, !untilEnd { return .end }
       if room.isEmpty { return withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { end(of: pipe, $0) } }
       switch pipe.take(into: room) {
       case .bytes(let count):

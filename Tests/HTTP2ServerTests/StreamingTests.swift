@@ -165,6 +165,17 @@ struct StreamingTests {
     #expect(answers.allSatisfy { $0.body == body && $0.code == 0 })
   }
 
+  @Test("a response ends with its declared length, even if its stream stays open", arguments: [0, 3])
+  func declaredLength(length: Int) async throws {
+    let handler = TestHandler { _ in
+      let pipe = BytePipe()
+      try await pipe.write([1, 2, 3])
+      return Response(status: 200, body: .stream(pipe, length: length))
+    }
+    let answer = try await withClient(handler) { try $0.answer($0.request()) }
+    #expect(answer.body == Array([1, 2, 3].prefix(length)) && answer.code == 0 && answer.reset == nil)
+  }
+
   @Test("resets the stream if the response fails or ends before its declared length", arguments: [nil, 10])
   func failingResponse(length: Int?) async throws {
     struct Broken: Error {}
