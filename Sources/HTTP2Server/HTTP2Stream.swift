@@ -55,14 +55,7 @@ final class HTTP2Stream {
     guard let pipe = call?.upload else { return }
     guard isRequestComplete else { return pipe.fail(UploadCut()) }
     // The response ended before the handler read all of the body, which has arrived.
-    Self.deliverRest(held, to: pipe)
-  }
-
-  private static func deliverRest(_ rest: [UInt8], to pipe: BytePipe) {
-    pipe.onWritable { [weak pipe] in pipe.map { deliverRest(rest, to: $0) } }
-    guard rest.withUnsafeBytes({ pipe.offer($0) }) else { return }
-    pipe.onWritable(nil)
-    pipe.finish()
+    pipe.finish(with: held)
   }
 }
 

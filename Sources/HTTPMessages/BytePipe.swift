@@ -247,6 +247,19 @@ package final class BytePipe: Sendable {
   /// Ends the stream. Buffered bytes can still be read.
   package func finish() { close(.finished) }
 
+  /// Ends the stream with its last bytes, for which it makes room: the writer cannot wait.
+  ///
+  /// - Parameter bytes: the bytes, if any.
+  package func finish(with bytes: [UInt8]) {
+    state.withLock { state in
+      guard case .open = state.end, !bytes.isEmpty else { return }
+      state.chunks.append(bytes)
+      state.buffered += bytes.count
+    }
+    // Wakes the reader.
+    finish()
+  }
+
   /// Ends the stream with an error, which the reader gets after the buffered bytes.
   package func fail(_ error: any Error) { close(.failed(error)) }
 
