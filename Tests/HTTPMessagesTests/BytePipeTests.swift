@@ -26,6 +26,15 @@ struct BytePipeTests {
     bytes.withUnsafeBytes { pipe.offer($0) }
   }
 
+  @Test("takes the last bytes even if there is no room, and ends after them")
+  func lastBytes() async throws {
+    let pipe = BytePipe(capacity: 1)
+    #expect(offer(pipe, [1]) && !offer(pipe, [2]))
+    pipe.finish(with: [2, 3])
+    let pieces = try await [pipe.read(), pipe.read(), pipe.read()]
+    #expect(pieces == [[1], [2, 3], nil])
+  }
+
   // MARK: Tasks
 
   @Test("passes a stream larger than its capacity")
