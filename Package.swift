@@ -88,9 +88,8 @@ let package = Package(
       name: "DioramaSecretService",
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
-    .target(name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD"]),
     .target(
-      name: "HTTP2Server", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CNGHTTP2"]),
+      name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD", "CNGHTTP2"]),
     .target(
       name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CEpoll", "CGnuTLS"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
@@ -187,9 +186,7 @@ let package = Package(
     // A program whose user defaults tests look at from outside.
     .executableTarget(name: "DefaultsProbe", dependencies: ["Diorama"], path: "Tests/DefaultsProbe"),
     // A server for clients that speak HTTP/2 and gRPC.
-    .executableTarget(
-      name: "HTTP2Echo", dependencies: ["Basics", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages"],
-      path: "Tests/HTTP2Echo"),
+    .executableTarget(name: "HTTP2Echo", dependencies: ["HTTPServer", "HTTPMessages"], path: "Tests/HTTP2Echo"),
     // Checks credential stores with many threads.
     .target(
       name: "CredentialConcurrency", dependencies: ["Diorama", "DioramaTesting"], path: "Tests/CredentialConcurrency"),
@@ -225,7 +222,7 @@ let package = Package(
     .testTarget(
       name: "HTTP2ServerTests",
       dependencies: [
-        "Basics", "TestSupport", "HTTP2Echo", "HTTP2Server", "HTTPServer", "EventLoops", "HTTPMessages", "CNGHTTP2",
+        "Basics", "TestSupport", "HTTP2Echo", "HTTPServer", "EventLoops", "HTTPMessages", "CNGHTTP2",
       ]),
     .testTarget(
       name: "InterceptionTests",

@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// A part of a response body that arrived on its own, such as an event of a stream.
 package struct BodyPart: Sendable, Equatable {
   /// When its last byte arrived, in milliseconds after the response head.
@@ -52,6 +54,8 @@ package enum StreamKind: Sendable {
   case events
   /// One JSON value per line.
   case lines
+  /// gRPC messages, each with its length in front.
+  case grpc
 
   /// Nil for any other media type.
   ///
@@ -59,12 +63,13 @@ package enum StreamKind: Sendable {
   package init?(contentType: String?) {
     let type = (contentType ?? "").utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
     // Rejects most other types quickly by their length.
-    guard 15...25 ~= type.count else { return nil }
+    guard 15...40 ~= type.count else { return nil }
     switch String(decoding: type, as: UTF8.self).lowercased() {
     case "text/event-stream": self = .events
     case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
       "application/stream+json":
       self = .lines
+    case let type where GRPCFraming(contentType: type).map { $0 != .webText } ?? false: self = .grpc
     default: return nil
     }
   }
@@ -72,13 +77,16 @@ package enum StreamKind: Sendable {
 
 /// Finds the ends of messages in a stream split anywhere.
 struct MessageEnds: Sendable {
-  private let kind: StreamKind
+  let kind: StreamKind
   /// Whether the current line has content.
   private var isInLine = false
   /// Whether the current event has content.
   private var hasContent = false
   /// Whether the previous byte was a CR, which an LF may complete.
   private var isAfterReturn = false
+  /// How many bytes of a gRPC message's prefix have arrived, and how many of its payload are missing.
+  private var prefix = 0
+  private var missing = 0
 
   init(_ kind: StreamKind) {
     self.kind = kind
@@ -86,6 +94,7 @@ struct MessageEnds: Sendable {
 
   /// - Returns: the offset at which each message in the chunk ends.
   mutating func ends(in chunk: [UInt8]) -> [Int] {
+    if kind == .grpc { return grpcEnds(in: chunk) }
     var ends: [Int] = []
     for index in chunk.indices {
       let byte = chunk[index]
@@ -103,10 +112,32 @@ struct MessageEnds: Sendable {
     return ends
   }
 
+  private mutating func grpcEnds(in chunk: [UInt8]) -> [Int] {
+    var ends: [Int] = []
+    var index = 0
+    while index < chunk.count {
+      if prefix < GRPCMessage.prefixSize {
+        // The first byte is a flag; the others are the length.
+        if prefix > 0 { missing = missing << 8 | Int(chunk[index]) }
+        prefix += 1
+        index += 1
+      } else {
+        let count = min(missing, chunk.count - index)
+        missing -= count
+        index += count
+      }
+      guard prefix == GRPCMessage.prefixSize, missing == 0 else { continue }
+      ends.append(index)
+      prefix = 0
+    }
+    return ends
+  }
+
   /// - Returns: whether the line end also ends a message.
   private mutating func lineEnds() -> Bool {
     defer { isInLine = false }
     switch kind {
+    case .grpc: return false
     case .lines: return isInLine
     case .events:
       if isInLine { hasContent = true }
@@ -225,7 +256,8 @@ package struct PartMeter: Sendable {
   /// - Parameter next: returns the next bytes of the changed body; empty at its end.
   /// - Returns: the parts; their lengths add up to the changed body's, unless the number of lines differs.
   package func parts(in next: () throws -> [UInt8]) rethrows -> [BodyPart] {
-    guard !parts.isEmpty else { return [] }
+    // gRPC messages keep their lengths.
+    guard !parts.isEmpty, messageEnds?.kind != .grpc else { return parts }
     var ends: [Int] = []
     var (start, position, breaks) = (0, 0, 0)
     func endParts(inLineUntil end: Int) {

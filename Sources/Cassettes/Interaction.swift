@@ -13,6 +13,10 @@ package struct Interaction: Sendable {
   package var response: RecordedResponse
   /// The messages of the WebSocket that this request opened; nil for any other interaction, and if it was refused.
   package var webSocket: [WebSocketFrame]?
+  /// How the messages of a gRPC call in both directions followed each other: for each message of the request, and at last for
+  /// its end, how many messages of the response had arrived before, where the end of the response counts as one. The end of
+  /// the request is missing if it did not come. Empty if the whole request preceded the response.
+  package var interleaving: [Int] = []
   /// Whether the test itself sent the request, to prepare something for the app.
   package var isSetup = false
 
@@ -124,4 +128,8 @@ extension RecordedRequest {
   /// The stored method of a WebSocket request. No client sends it, so a WebSocket request never matches a plain `GET`
   /// of the same URL. In a HAR it is written as `GET`.
   package static let webSocketMethod = "WEBSOCKET"
+
+  /// The method by which calls of gRPC are matched whose messages go in both directions at once: by their first message
+  /// only, since the others depend on the response. It is not stored.
+  package static let streamMethod = "GRPC-STREAM"
 }

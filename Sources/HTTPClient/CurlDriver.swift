@@ -28,15 +28,17 @@ final class CurlDriver: @unchecked Sendable {
   private struct Mailbox {
     var commands: [Command] = []
     var isOver = false
+    /// The place in the loop; nil before the first turn, which takes the commands so far.
+    var place: EventPlace?
   }
 
   private let mailbox = Guarded(Mailbox())
   private let settings: Settings
   private let multi: UnsafeMutableRawPointer
-  /// The place in the loop; set before anything else.
-  private nonisolated(unsafe) var place: EventPlace?
+  let isHTTP2: Bool
 
   // Used by the loop's thread only from here.
+  private var place: EventPlace?
   private var commands: [Command] = []
   private var transfers: [Transfer] = []
   /// Transfers whose head arrived in this round.
@@ -64,8 +66,13 @@ final class CurlDriver: @unchecked Sendable {
     return min(max(Int(getdtablesize()) / 4 / drivers, 2), 10_000)
   }
 
-  private init(_ settings: Settings) throws {
+  /// - Parameters:
+  ///   - settings: the client's settings.
+  ///   - isHTTP2: whether its connections are for HTTP/2.
+  /// - Throws: ``UpstreamError`` if libcurl cannot be initialised.
+  init(_ settings: Settings, isHTTP2: Bool) throws {
     self.settings = settings
+    self.isHTTP2 = isHTTP2
     try Self.prepare()
     guard let multi = curl_multi_init() else { throw Self.cannotStart }
     self.multi = multi
@@ -85,11 +92,11 @@ final class CurlDriver: @unchecked Sendable {
     if !isTornDown { curl_multi_cleanup(multi) }
   }
 
-  /// Creates a driver and runs it on a loop that has not started, or on the calling thread's loop.
-  static func run(on loop: EventLoop, _ settings: Settings) throws -> CurlDriver {
-    let driver = try CurlDriver(settings)
-    driver.place = loop.add(driver)
-    return driver
+  /// Runs the driver on the calling thread's loop.
+  func run(on loop: EventLoop) {
+    let place = loop.add(self)
+    self.place = place
+    mailbox.withLock { $0.place = place }
   }
 
   // MARK: From any thread
@@ -102,13 +109,13 @@ final class CurlDriver: @unchecked Sendable {
   /// - Returns: false if the driver has ended and ignores the command.
   @discardableResult
   func post(_ command: Command) -> Bool {
-    let (isAccepted, isFirst) = mailbox.withLock { mailbox in
-      guard !mailbox.isOver else { return (false, false) }
+    let (isAccepted, place) = mailbox.withLock { mailbox -> (Bool, EventPlace?) in
+      guard !mailbox.isOver else { return (false, nil) }
       mailbox.commands.append(command)
       if case .end = command { mailbox.isOver = true }
-      return (true, mailbox.commands.count == 1)
+      return (true, mailbox.commands.count == 1 ? mailbox.place : nil)
     }
-    if isFirst { place?.wake() }
+    place?.wake()
     return isAccepted
   }
 
@@ -253,6 +260,8 @@ final class CurlDriver: @unchecked Sendable {
         return 0
       })
     curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.mostConnections)
+    // One request at a time per connection: a slow reader blocks no other transfer.
+    curl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
   }
 
   /// Watches a socket as curl requests.

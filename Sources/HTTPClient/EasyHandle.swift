@@ -26,6 +26,7 @@ final class EasyHandle {
   let trust: Trust
 
   private let settings: Settings
+  private let isHTTP2: Bool
   private let problem: UnsafeMutablePointer<CChar>
   private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
   private var code = CURLE_OK
@@ -51,6 +52,7 @@ final class EasyHandle {
     self.raw = raw
     self.settings = settings
     self.trust = trust
+    isHTTP2 = driver?.isHTTP2 ?? false
     problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
     problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setConstants()
@@ -70,7 +72,10 @@ final class EasyHandle {
     problem[0] = 0
     let proxy = settings.proxy(for: transfer.origin.scheme)
     let isSameOrigin = transfer.origin == origin
-    if !isSameOrigin { set(CURLOPT_PROXY, proxy) }
+    if !isSameOrigin {
+      set(CURLOPT_PROXY, proxy)
+      set(CURLOPT_HTTP_VERSION, Int(version(for: transfer.origin)))
+    }
     if !proxy.isEmpty, transfer.origin.scheme == "http", !proxy.hasPrefix("socks") {
       // Only curl knows whether no_proxy applies; it writes the absolute form for a proxy.
       set(CURLOPT_URL, transfer.origin.description + transfer.target)
@@ -89,6 +94,7 @@ final class EasyHandle {
   /// Sets the options for a connection without a transfer: TCP, proxy and TLS, without sending a request.
   func prepareConnection(to origin: Origin) throws {
     set(CURLOPT_PROXY, settings.proxy(for: origin.scheme))
+    set(CURLOPT_HTTP_VERSION, Int(version(for: origin)))
     set(CURLOPT_HTTPPROXYTUNNEL, 1)
     set(CURLOPT_URL, origin.description)
     set(CURLOPT_CONNECT_ONLY, 1)
@@ -135,13 +141,17 @@ final class EasyHandle {
       + Int64(curl_get_long(raw, CURLINFO_HEADER_SIZE)) + Int64(curl_get_long(raw, CURLINFO_REQUEST_SIZE))
   }
 
+  /// HTTP/1.1 keeps the case of names, and is used unless the client uses HTTP/2.
+  private func version(for origin: Origin) -> UInt32 {
+    guard isHTTP2 else { return UInt32(CURL_HTTP_VERSION_1_1) }
+    return UInt32(origin.scheme == "https" ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+  }
+
   private func setConstants() {
     set(CURLOPT_NOSIGNAL, 1)
     // Otherwise a cancelled transfer blocks the thread on getaddrinfo.
     set(CURLOPT_QUICK_EXIT, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")
-    // One message at a time per connection: a slow reader blocks no other transfer, and names keep their case.
-    set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_TCP_NODELAY, 1)

@@ -60,10 +60,16 @@ package final class HTTPClient: Sendable {
 
   private struct State {
     /// By event loop, which they keep alive.
-    var drivers: [ObjectIdentifier: CurlDriver] = [:]
-    /// The client's own loop and driver.
-    var own: (loop: EventLoop, driver: CurlDriver)?
+    var drivers: [DriverKey: CurlDriver] = [:]
+    /// The client's own loop.
+    var own: EventLoop?
     var isOver = false
+  }
+
+  /// HTTP/2 has its own drivers, so that no connection is used for another version.
+  private struct DriverKey: Hashable {
+    let loop: ObjectIdentifier
+    let isHTTP2: Bool
   }
 
   private let settings: Settings
@@ -85,7 +91,8 @@ package final class HTTPClient: Sendable {
   ///
   /// The header fields are sent in order, with their case and repetitions, after `Host` (the request's, else the
   /// origin's authority). Hop-by-hop fields and `Expect` are dropped; `Content-Length` or chunked coding follows from
-  /// the body. The body of a `HEAD` request is not sent. Cancelling the task ends the transfer; so does abandoning the
+  /// the body. The body of a `HEAD` request is not sent. With ``Request/isHTTP2``, HTTP/2 is used: with prior knowledge for
+  /// `http`, negotiated for `https`, where a server without it gets HTTP/1.1. Cancelling the task ends the transfer; so does abandoning the
   /// response's stream.
   ///
   /// - Parameters:
@@ -98,7 +105,7 @@ package final class HTTPClient: Sendable {
   /// - Throws: ``UpstreamError``, of kind `.other` also if descriptors or threads run out; the error of the request's
   ///   stream; `CancellationError`.
   package func send(_ request: Request, to origin: Origin, trust: Trust = .usual) async throws -> Response {
-    let driver = try driver(for: origin)
+    let driver = try driver(for: origin, isHTTP2: request.isHTTP2)
     let transfer = try Transfer(request, to: origin, trust: trust, on: driver)
     return try await withTaskCancellationHandler {
       // The transfer resumes it exactly once.
@@ -164,37 +171,38 @@ package final class HTTPClient: Sendable {
       return (state.drivers.values, state.own.take())
     }
     for driver in drivers { driver.post(.end) }
-    own?.loop.stop()
+    own?.stop()
   }
 
   /// The driver on this thread's loop, or on the client's own.
-  private func driver(for origin: Origin) throws -> CurlDriver {
+  private func driver(for origin: Origin, isHTTP2: Bool = false) throws -> CurlDriver {
     let current = EventLoop.current
     return try state.withLock { state in
       guard !state.isOver else { throw UpstreamError.shutDown(origin) }
-      guard let current else { return try ownDriver(&state) }
-      if let driver = state.drivers[ObjectIdentifier(current)] { return driver }
+      let loop = try current ?? ownLoop(&state)
+      let key = DriverKey(loop: ObjectIdentifier(loop), isHTTP2: isHTTP2)
+      if let driver = state.drivers[key] { return driver }
       // Remove drivers whose loop has ended.
       state.drivers = state.drivers.filter { !$0.value.isOver }
-      let driver = try CurlDriver.run(on: current, settings)
-      state.drivers[ObjectIdentifier(current)] = driver
+      let driver = try CurlDriver(settings, isHTTP2: isHTTP2)
+      if loop === current { driver.run(on: loop) } else { loop.enqueue { driver.run(on: loop) } }
+      state.drivers[key] = driver
       return driver
     }
   }
 
-  private func ownDriver(_ state: inout State) throws -> CurlDriver {
-    if let own = state.own { return own.driver }
+  private func ownLoop(_ state: inout State) throws -> EventLoop {
+    if let own = state.own { return own }
     do {
       let loop = try EventLoop(named: "http-client")
-      let driver = try CurlDriver.run(on: loop, settings)
       do {
         try loop.start()
       } catch {
         loop.stop()
         throw error
       }
-      state.own = (loop, driver)
-      return driver
+      state.own = loop
+      return loop
     } catch let error as CodedError {
       throw UpstreamError(
         kind: .other,

@@ -5,6 +5,7 @@ struct ResponseHead {
   /// 0 until the first status line.
   private(set) var status = 0
   private(set) var reason = ""
+  private(set) var isHTTP2 = false
   private(set) var headers = Headers()
   /// Whether the empty line after the final response's fields has arrived.
   private(set) var isComplete = false
@@ -41,9 +42,9 @@ struct ResponseHead {
     return false
   }
 
-  /// Whether trailer fields may follow, which requires a chunked body.
+  /// Whether trailer fields may follow: those of a chunked body, or of HTTP/2.
   func mayHaveTrailers(answering method: String) -> Bool {
-    headers["Transfer-Encoding"] != nil && !hasNoBody(answering: method)
+    (isHTTP2 || headers["Transfer-Encoding"] != nil) && !hasNoBody(answering: method)
   }
 
   /// Parses one line as a field; nil if it is not one.
@@ -74,6 +75,7 @@ struct ResponseHead {
   private mutating func takeStatus(_ line: Slice<UnsafeRawBufferPointer>) {
     headers = Headers()
     headers.fields.reserveCapacity(12)
+    isHTTP2 = line.starts(with: "HTTP/2".utf8)
     let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
     status = parts.count > 1 ? parts[1].prefix(3).reduce(0) { $0 * 10 + Int($1 &- 0x30) } : 0
     reason = parts.count > 2 ? Self.text(Self.trimmed(parts[2])) : ""

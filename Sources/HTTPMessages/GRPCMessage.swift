@@ -4,7 +4,7 @@ package import Basics
 /// (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, "Length-Prefixed-Message").
 package struct GRPCMessage: Sendable, Equatable {
   /// The bytes before a payload: a flag and a length.
-  static let prefixSize = 5
+  package static let prefixSize = 5
 
   /// Whether the payload is compressed as the header field `grpc-encoding` says.
   package var isCompressed: Bool

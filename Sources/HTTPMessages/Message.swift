@@ -13,6 +13,8 @@ package struct Request: Sendable {
   package var body: Body
   /// On a server, the trailer fields of a request over HTTP/2; complete when the body has ended. Nil over HTTP/1.1.
   package var trailers: Trailers?
+  /// Whether the client has sent it by HTTP/2. An HTTP client then sends it by HTTP/2, too.
+  package var isHTTP2 = false
   /// On a server, identifies the client's connection; unique among open connections.
   package var connection: UInt64?
   /// On a server, the client process if it connected over a Unix socket; nil over TCP.

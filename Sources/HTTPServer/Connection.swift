@@ -24,6 +24,7 @@ final class Connection: @unchecked Sendable {
     /// The client has disconnected, or the server wants to end the connection now.
     var isAbandoned = false
     var call: HandlerCall?
+    var http2: HTTP2Connection?
   }
 
   let descriptor: Int32
@@ -119,12 +120,29 @@ final class Connection: @unchecked Sendable {
 
   /// Ends the current request without a response: the client has disconnected, or the server stops.
   func abandon() {
-    let call = shared.withLock { shared in
+    let (call, http2) = shared.withLock { shared in
       shared.isAbandoned = true
-      return shared.call
+      return (shared.call, shared.http2)
     }
     call?.end(complete: false)
+    http2?.stop(grace: .zero)
     wake()
+  }
+
+  /// Ends the connection after its running requests, if it is HTTP/2; otherwise, its next response does.
+  ///
+  /// - Parameter grace: the time after which requests that still run are cancelled.
+  func drain(grace: Duration) {
+    shared.withLock { $0.http2 }?.stop(grace: grace)
+  }
+
+  /// The connection is HTTP/2, and libmicrohttpd does not know it.
+  func began(_ http2: HTTP2Connection) {
+    let isLate = shared.withLock { shared in
+      shared.http2 = http2
+      return shared.isAbandoned
+    }
+    if isLate || core.isDraining.load(ordering: .sequentiallyConsistent) { http2.stop(grace: .zero) }
   }
 
   /// Whether bytes of a request body have arrived that libmicrohttpd does not read although it could: the previous call
@@ -156,6 +174,9 @@ final class Connection: @unchecked Sendable {
     _ = Socket.drop(descriptor)
     Socket.end(descriptor)
   }
+
+  /// Ends the cycle of references with an HTTP/2 connection, which has been closed.
+  func forgetHTTP2() { shared.withLock { $0.http2 = nil } }
 
   // MARK: Notifications from libmicrohttpd
 

@@ -7,8 +7,8 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// An HTTP/1.1 server on libmicrohttpd: any number of listening sockets, a pool of threads, and streaming in both
-/// directions without blocking a thread.
+/// A server for HTTP/1.1, by libmicrohttpd, and for HTTP/2 with prior knowledge (RFC 9113, 3.3), by nghttp2: any number of
+/// listening sockets, a pool of threads, and streaming in both directions without blocking a thread.
 ///
 /// ```swift
 /// let server = try HTTPServer()

@@ -28,7 +28,7 @@ package struct ConnectionObserver: Sendable {
 }
 
 extension HTTPServer {
-  /// Serves HTTP/1.1 on a socket that is already connected, with the limits and timeouts of accepted connections.
+  /// Serves HTTP on a socket that is already connected, with the limits and timeouts of accepted connections.
   ///
   /// ```swift
   /// try server.serve(descriptor: pair.server, handler: handler, on: EventLoop.current)
@@ -56,6 +56,9 @@ extension HTTPServer {
 
   /// Closes connections that have been inactive for a second since their last response, because others wait.
   package func makeRoom() { core.endIdleConnections() }
+
+  /// The limits of HTTP/2 connections.
+  package var http2Limits: HTTP2Limits { HTTP2Limits(core.configuration) }
 
   /// The maximum number of connections.
   package var maximumConnections: Int { core.configuration.maximumConnections }

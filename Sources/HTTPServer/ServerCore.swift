@@ -153,6 +153,7 @@ final class ServerCore: @unchecked Sendable {
 
   /// A connection is about to be closed, or could not be opened.
   func closed(_ connection: Connection) {
+    connection.forgetHTTP2()
     registry.withLock { registry in
       if registry.remove(connection) { _ = diorama_epoll_remove(epoll, connection.descriptor) }
     }
@@ -268,6 +269,7 @@ final class ServerCore: @unchecked Sendable {
         Socket.endReading(connection.descriptor)
       }
     }
+    for connection in registry.withLock({ Array($0.connections.values) }) { connection.drain(grace: grace) }
     await registry.waitIgnoringCancellation(until: .now + grace) { $0.connections.isEmpty }
     for connection in registry.withLock({ Array($0.connections.values) }) { connection.abandon() }
     registry.withLock { $0.connections.keys.forEach(Socket.end) }

@@ -31,6 +31,12 @@ enum Socket {
 
   static func close(_ descriptor: Int32) { Glibc.close(descriptor) }
 
+  /// Sends small writes at once (TCP_NODELAY in tcp(7)).
+  static func sendAtOnce(_ descriptor: Int32) {
+    var on: Int32 = 1
+    setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+  }
+
   /// The maximum number of descriptors of this process (getrlimit(2)).
   static var descriptorLimit: Int {
     var limit = rlimit()

@@ -2,8 +2,10 @@ import Basics
 import CMicroHTTPD
 import EventLoops
 import HTTPMessages
+import Synchronization
 
-/// A server thread: a libmicrohttpd daemon without its own threads and listening sockets, on an event loop.
+/// A server thread: a libmicrohttpd daemon without its own threads and listening sockets, on an event loop. Connections that
+/// begin with HTTP/2's preface are served by ``HTTP2Connection`` on the same loop.
 ///
 /// Operations that its handlers start on the same loop, such as upstream transfers, need no other thread.
 final class Worker: @unchecked Sendable {
@@ -26,6 +28,8 @@ final class Worker: @unchecked Sendable {
   private let number: Int
 
   // Used by the loop's thread only.
+  /// Connections whose first bytes have not arrived yet, by descriptor.
+  private var silent: [Int32: Arrival] = [:]
   /// Consecutive turns after which libmicrohttpd asked for the next one at once.
   private var busyTurns = 0
   /// The traffic of the connections when last checked during such turns.
@@ -125,7 +129,43 @@ final class Worker: @unchecked Sendable {
     return pause
   }
 
+  /// Passes a connection to the server of its protocol, once its first bytes have arrived.
   private func add(_ arrival: Arrival) {
+    let descriptor = arrival.connection.descriptor
+    switch HTTP2Preface.peek(descriptor) {
+    case .none:
+      silent[descriptor] = arrival
+      loop.watch(descriptor, for: [.reading, .changes], at: place)
+      return
+    case .some(true): addHTTP2(arrival.connection)
+    case .some(false): addHTTP1(arrival)
+    }
+  }
+
+  fileprivate func isReady(_ descriptor: Int32) {
+    guard let arrival = silent.removeValue(forKey: descriptor) else { return }
+    loop.forget(descriptor)
+    add(arrival)
+  }
+
+  private func addHTTP2(_ connection: Connection) {
+    // It has timeouts of its own.
+    connection.waitingSince.store(0, ordering: .sequentiallyConsistent)
+    if !connection.isUnix { Socket.sendAtOnce(connection.descriptor) }
+    let channel = SocketChannel(connection.descriptor)
+    let limits = HTTP2Limits(connection.core.configuration)
+    do throws(CodedError) {
+      let served = try HTTP2Connection(
+        channel, handler: connection.handler, connection: connection.token, peer: connection.peer, limits: limits,
+        on: loop, closed: { connection.core.closed(connection) })
+      connection.began(served)
+    } catch {
+      connection.core.closed(connection)
+      channel.close()
+    }
+  }
+
+  private func addHTTP1(_ arrival: Arrival) {
     var address = arrival.address
     let added = address.withPointer { MHD_add_connection(daemon, arrival.connection.descriptor, $0, $1) }
     if added != .YES { arrival.connection.core.closed(arrival.connection) }
@@ -137,10 +177,11 @@ final class Worker: @unchecked Sendable {
       defer { state.arrivals = [] }
       return state.arrivals
     }
-    for arrival in late {
+    for arrival in late + silent.values {
       Socket.close(arrival.connection.descriptor)
       arrival.connection.core.closed(arrival.connection)
     }
+    silent = [:]
   }
 }
 
@@ -149,7 +190,7 @@ private final class Turns: EventSource {
   // The worker ends the loop before it is deallocated.
   unowned(unsafe) var worker: Worker?
 
-  func isReady(_ descriptor: Int32, for readiness: Readiness) {}
+  func isReady(_ descriptor: Int32, for readiness: Readiness) { worker?.isReady(descriptor) }
   func turn(now: UInt64) -> UInt64? { worker?.turn(now: now) }
   func loopEnds() { worker?.end() }
 }

@@ -1,3 +1,4 @@
+import Basics
 import CEpoll
 import Dispatch
 import EventLoops
@@ -112,9 +113,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
       // What stays incomplete was not the start of a request.
       if !waitForMore(than: count, now) { other(FirstBytes.name(ofClient: bytes)) }
     case .tls: hello(bytes, now)
-    case .http1: serve()
+    // The server recognises HTTP/2 by itself.
+    case .http1, .http2: serve()
     case .connect(let authority, let length): connect(to: authority, headLength: length, now)
-    case .http2: serveHTTP2()
     case .other(let name): other(name)
     }
   }
@@ -176,9 +177,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
 
   /// Relays a connection that will not be HTTP without decrypting it, or closes it.
   private func refuse(_ protocols: [String]) {
-    if protocols.contains("h2") {
-      core.delegate.noticed(.unsupported(destination, protocol: "HTTP/2"))
-    } else if let target = core.delegate.relay(
+    if let target = core.delegate.relay(
       for: destination, protocol: "TLS with ALPN \(protocols.joined(separator: ", "))")
     {
       return dial(target, protocolName: "TLS")
@@ -221,8 +220,8 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
       finish()
     case .done:
       release()
-      if channel.selectedProtocol == "h2", let service = core.configuration.http2 {
-        serveHTTP2(on: channel, with: service)
+      if channel.selectedProtocol == "h2" {
+        serveHTTP2(on: channel)
       } else {
         worker.split(channel, destination, admission)
       }
@@ -276,26 +275,21 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     return host.isEmpty || host.contains(":") ? nil : (String(host), port)
   }
 
-  private func serveHTTP2() {
-    guard let service = core.configuration.http2 else {
-      core.delegate.noticed(.unsupported(destination, protocol: "HTTP/2"))
-      discard()
-      // Empty SETTINGS, and GOAWAY with HTTP_1_1_REQUIRED (RFC 9113, 6.5, 6.8 and 7).
-      send([0, 0, 0, 4, 0, 0, 0, 0, 0] + [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 13])
-      return finish()
+  private func serveHTTP2(on channel: TLSChannel) {
+    let (core, admission, number) = (core, admission, core.nextNumber())
+    do throws(CodedError) {
+      let served = try HTTP2Connection(
+        channel, handler: core.delegate.handler(for: destination), connection: number,
+        limits: core.server.http2Limits, on: worker.loop,
+        closed: {
+          core.unregister(number)
+          _ = admission
+        })
+      core.register(number) { served.stop(grace: .zero) }
+    } catch {
+      core.delegate.noticed(.failed("\(destination): \(error)"))
+      channel.close()
     }
-    release()
-    serveHTTP2(on: SocketChannel(descriptor), with: service)
-  }
-
-  private func serveHTTP2(on channel: any HalfClosableChannel, with service: HTTP2Service) {
-    let (core, admission, number, descriptor) = (core, admission, core.nextNumber(), descriptor)
-    channel.onClose = {
-      core.unregister(number)
-      _ = admission
-    }
-    core.register(number) { shutdown(descriptor, Int32(SHUT_RDWR)) }
-    service(channel, destination, worker.loop)
   }
 
   // MARK: Other protocols

@@ -1,5 +1,3 @@
-package import EventLoops
-package import HTTPMessages
 package import HTTPServer
 
 /// Where a program wanted to connect to.
@@ -101,10 +99,3 @@ extension InterceptionDelegate {
   package func relay(for destination: Destination, protocol: String) -> RelayTarget? { nil }
   package func relayOfSilentClient(for destination: Destination) -> RelayTarget? { nil }
 }
-
-/// Serves HTTP/2 on an intercepted connection.
-///
-/// Called on the thread of the loop, which is that of an HTTP server's worker. It must watch the channel's descriptor, end
-/// the connection when reading or writing fails, and close the channel exactly once. When the interceptor stops, it shuts
-/// the descriptor down, so that reading returns the end.
-package typealias HTTP2Service = @Sendable (any DuplexChannel, Destination, EventLoop) -> Void

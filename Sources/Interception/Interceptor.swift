@@ -21,8 +21,6 @@ import Synchronization
 package final class Interceptor: Sendable {
   /// Settings of an interceptor.
   package struct Configuration: Sendable {
-    /// Serves HTTP/2 connections; if it is nil, they are refused, and TLS clients are offered HTTP/1.1 only.
-    package var http2: HTTP2Service?
     /// The time in which a TLS handshake or a request's first line must be complete.
     package var handshakeLimit = Duration.seconds(20)
     /// The time after which a server may be the one that sends first.
@@ -31,7 +29,7 @@ package final class Interceptor: Sendable {
     /// transparent listener.
     package var destination: (@Sendable (Int32) -> Destination)?
 
-    package init(http2: HTTP2Service? = nil) { self.http2 = http2 }
+    package init() {}
   }
 
   /// The names that programs asked for, and their addresses.
@@ -99,7 +97,8 @@ final class InterceptorCore: @unchecked Sendable {
   let configuration: Interceptor.Configuration
   let names = NameTable()
   let tls: TLSChannel.Settings
-  let protocols: [String]
+  /// What TLS clients are offered, best first.
+  let protocols = ["h2", "http/1.1"]
   /// The hosts to which the program has sent something by TLS, so that it trusts their certificates.
   let trustedHosts = Guarded<Set<String>>([])
   /// The number of connections, not counting internal ones.
@@ -118,7 +117,6 @@ final class InterceptorCore: @unchecked Sendable {
     self.delegate = delegate
     self.configuration = configuration
     tls = try TLSChannel.Settings()
-    protocols = (configuration.http2 == nil ? [] : ["h2"]) + ["http/1.1"]
     acceptor = try EventLoop(named: "interceptor")
     workers = server.loops.map(InterceptionWorker.init)
     guard !workers.isEmpty else {

@@ -1,5 +1,6 @@
 import EventLoops
 import Glibc
+import HTTPServer
 
 /// Answers DNS messages on a TCP connection, where each has a length of two bytes in front (RFC 1035, 4.2.2).
 final class NameServerStream: DescriptorUser {

@@ -2,6 +2,7 @@ import Basics
 import EventLoops
 import Glibc
 import HTTPMessages
+import HTTPServer
 
 /// Moves bytes between a program and a server, in both directions, with the memory of one read each.
 final class Relay: DescriptorUser, @unchecked Sendable {

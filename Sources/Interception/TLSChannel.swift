@@ -4,6 +4,7 @@ import CEpoll
 import CGnuTLS
 import Glibc
 import HTTPMessages
+import HTTPServer
 
 /// The server's side of a TLS connection (versions 1.2 and 1.3), used from one thread at a time.
 ///

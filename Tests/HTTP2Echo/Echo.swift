@@ -1,11 +1,13 @@
 import Glibc
+import HTTPServer
 
-/// Serves ``EchoHandler`` by HTTP/2 with prior knowledge, until it is killed.
+/// Serves ``EchoHandler`` until it is killed.
 @main struct Echo {
   static func main() throws {
-    let server = try PlainServer(
-      EchoHandler(), port: CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) } ?? 0)
-    print("listening on http://127.0.0.1:\(server.port)")
+    let server = try HTTPServer()
+    let listener = try server.listen(
+      on: CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) }, handler: EchoHandler())
+    print("listening on http://127.0.0.1:\(listener.port)")
     fflush(nil)
     while true { pause() }
   }

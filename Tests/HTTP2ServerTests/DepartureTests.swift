@@ -1,5 +1,4 @@
 import CNGHTTP2
-import HTTP2Server
 import HTTPMessages
 import HTTPServer
 import TestSupport

@@ -3,7 +3,7 @@ import HTTPMessages
 import HTTPServer
 import Testing
 
-@testable import HTTP2Server
+@testable import HTTPServer
 
 @Suite("HTTP/2 heads")
 struct HeadTests {

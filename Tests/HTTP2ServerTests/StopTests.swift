@@ -1,7 +1,6 @@
 import CNGHTTP2
 import EventLoops
 import Glibc
-import HTTP2Server
 import HTTPMessages
 import TestSupport
 import Testing

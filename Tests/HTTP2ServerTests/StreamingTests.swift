@@ -1,6 +1,5 @@
 import CNGHTTP2
 import Glibc
-import HTTP2Server
 import HTTPMessages
 import TestSupport
 import Testing

@@ -1,4 +1,3 @@
-import HTTP2Server
 import HTTPMessages
 import HTTPServer
 import TestSupport

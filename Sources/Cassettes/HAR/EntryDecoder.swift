@@ -71,6 +71,7 @@ extension HAR {
           trailers: fields(response["_diorama"]?["trailers"]?.array)),
         webSocket: frames)
       interaction.isSetup = entry["_diorama"]?["setup"]?.bool ?? false
+      interaction.interleaving = try interleaving(entry["_diorama"])
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
       let wasLost = body.length == 0 && content?["text"]?.length == nil && content?["size"]?.int ?? 0 > 0
       return .interaction(interaction, isIncomplete: wasLost && !hasNoBodyByRule)
@@ -229,6 +230,20 @@ extension HAR.EntryDecoder {
       parts.append(BodyPart(milliseconds: time, count: count))
     }
     return parts
+  }
+
+  /// Decodes ``Interaction/interleaving``.
+  func interleaving(_ notes: JSONIndex.Value?) throws(CodedError) -> [Int] {
+    guard let value = notes?["interleaving"], !value.isNull else { return [] }
+    guard let array = value.array else { throw failure("_diorama.interleaving is not an array") }
+    var counts: [Int] = []
+    for element in array {
+      guard let count = element.int, count >= counts.last ?? 0 else {
+        throw failure("_diorama.interleaving[\(counts.count)] is not a number of messages, or less than the one before")
+      }
+      counts.append(count)
+    }
+    return counts
   }
 
   /// Decodes how a body ended.

@@ -12,11 +12,14 @@ extension HAR {
   package static func encode(_ interaction: Interaction, hasBinaryBody: Bool = false, to writer: inout JSONWriter) {
     let time = number(interaction.milliseconds)
     writer.object { entry in
-      if interaction.upstream != nil || interaction.isSetup {
+      if interaction.upstream != nil || interaction.isSetup || !interaction.interleaving.isEmpty {
         entry.member("_diorama") {
           $0.object { notes in
             if let upstream = interaction.upstream { notes.member("upstream", string: upstream) }
             if interaction.isSetup { notes.member("setup", .bool(true)) }
+            if !interaction.interleaving.isEmpty {
+              notes.member("interleaving", .array(interaction.interleaving.map { .number("\($0)") }))
+            }
           }
         }
       }

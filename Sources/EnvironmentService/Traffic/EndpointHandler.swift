@@ -98,11 +98,13 @@ final class EndpointHandler: RequestHandler {
     defer { environment.openRequests.leave() }
     // Check after entering: the environment sets this flag first and then waits for the requests that have entered.
     guard !environment.state.withLock({ $0.isOver }) || Self.isOfLiveLink(request.target) else { return Self.over }
-    if let route { return await pipeline.respond(to: request, by: route) }
-    guard mark?.isSetup == true else { return await pipeline.respond(to: request, at: upstream, as: mark) }
-    return await ClientMark.$isOfSetup.withValue(true) {
+    if let route {
+      return CallStatus.translated(await pipeline.respond(to: request, by: route), for: request)
+    }
+    let response = await ClientMark.$isOfSetup.withValue(mark?.isSetup == true) {
       await pipeline.respond(to: request, at: upstream, as: mark)
     }
+    return CallStatus.translated(response, for: request)
   }
 }
 

@@ -29,7 +29,13 @@ extension Forwarding {
       return
     }
     // The upstream may have responded before reading the whole request.
-    try await answered.upload?.value
+    if answered.interleaving != nil {
+      // A call is over with its response, or when the app leaves.
+      if case .stream(let source, _) = request.body { source.abandon() }
+      try? await answered.upload?.value
+    } else {
+      try await answered.upload?.value
+    }
     let requestContent = try requestBody.finish(mediaType: request.headers["Content-Type"])
     let content = try responseBody.finish(mediaType: response.headers["Content-Type"])
     var interaction = interaction(
@@ -37,6 +43,7 @@ extension Forwarding {
     interaction.response.isBodyAsSent = isAsSent || responseBody.isTooLarge
     interaction.response.parts = try responseBody.parts(of: content)
     interaction.response.end = end
+    interaction.interleaving = answered.interleaving?.counts ?? []
     try recorder.append(interaction, number: number)
     let tooLarge = noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut)
     note(.recorded, status: response.status, request, text: failure ?? tooLarge, isLost: failure != nil)
@@ -128,15 +135,19 @@ extension Forwarding {
   }
 
   /// Forwards a request body and copies it to the recording, completely even if the upstream reads only part of it.
-  static func tee(_ source: BytePipe, to target: BytePipe, into spool: BodySpool) -> Task<Void, any Error> {
+  static func tee(
+    _ source: BytePipe, to target: BytePipe, into spool: BodySpool, _ interleaving: CallInterleaving? = nil
+  ) -> Task<Void, any Error> {
     Task {
       do {
         var isRead = true
         while let chunk = try await source.read() {
+          interleaving?.asked(chunk)
           try spool.append(chunk)
           guard isRead else { continue }
           do { try await target.write(chunk) } catch is BytePipe.ReaderGone { isRead = false }
         }
+        if !source.isAbandoned { interleaving?.asked(nil) }
         target.finish()
       } catch {
         source.abandon()

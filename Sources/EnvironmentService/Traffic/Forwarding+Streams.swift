@@ -37,6 +37,7 @@ extension Forwarding {
         if received > 0, asked.duration(to: .now) >= Self.pause { hasPaused = true }
         guard let chunk = next else { break }
         received += chunk.count
+        answered.interleaving?.answered(chunk)
         let decoded = decoder?.push(chunk) ?? chunk
         let isTooLarge = decoder?.isTooLarge ?? false
         try spool?.append(decoded, sent: chunk, isTooLarge: isTooLarge)
@@ -60,6 +61,7 @@ extension Forwarding {
           }
         }
       }
+      answered.interleaving?.answered(nil)
       var end = broken == nil ? BodyEnd.whole : .cut
       if mayBeStream, source.isAbandoned { end = .open }
       if let broken, environment.recorder == nil { throw broken }

@@ -23,6 +23,8 @@ struct Forwarding: Sendable {
     let requestBody: BodySpool?
     /// Ends when the whole request body has been copied to the recording; nil if there is nothing to wait for.
     let upload: Task<Void, any Error>?
+    /// The order of the messages; nil for what is no call of gRPC.
+    var interleaving: CallInterleaving?
     let response: Response
     /// The response's header fields with the endpoint's URLs.
     let headers: Headers
@@ -77,6 +79,7 @@ struct Forwarding: Sendable {
     let startedAt = given?.startedAt ?? Date()
     let clock = given?.clock ?? ContinuousClock.now
     let spool = requestSpool(request)
+    let interleaving = request.isCall && spool != nil ? CallInterleaving() : nil
     var sent = request
     var upload: Task<Void, any Error>?
     switch request.body {
@@ -85,7 +88,7 @@ struct Forwarding: Sendable {
       guard let spool else { break }
       let copy = BytePipe()
       sent.body = .stream(copy, length: length)
-      upload = Self.tee(pipe, to: copy, into: spool)
+      upload = Self.tee(pipe, to: copy, into: spool, interleaving)
     case .file(let file):
       guard let spool else { break }
       upload = Self.copy(file, into: spool)
@@ -103,7 +106,8 @@ struct Forwarding: Sendable {
         throw UpstreamError(kind: .other, message: "\(upstream.origin) \(fault)")
       }
       return AnsweredRequest(
-        request: request, requestBody: spool, upload: upload, response: response, headers: headers,
+        request: request, requestBody: spool, upload: upload, interleaving: interleaving, response: response,
+        headers: headers,
         startedAt: startedAt, clock: clock)
     } catch let error as UpstreamError {
       throw environment.problem(of: error, method: request.method, url: url(request))
@@ -148,7 +152,9 @@ struct Forwarding: Sendable {
   private func deliver(_ answered: AnsweredRequest) async throws -> Response {
     let response = answered.response
     let isBodiless = answered.request.method == "HEAD" || response.status == 204 || response.status == 304
-    let isChunked = response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
+    let isChunked =
+      response.headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
+      || response.trailers?.headers.fields.isEmpty == false
     // A partial response is forwarded unchanged: its range refers to the upstream's bytes, and it cannot be decoded.
     let isPart = response.status == 206
     var answer = Response(

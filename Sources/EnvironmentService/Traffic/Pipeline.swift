@@ -181,8 +181,19 @@ final class Pipeline: Sendable {
 
   /// Reads the body as far as necessary, and makes the request's match keys.
   private func describe(_ request: inout DescribedRequest) async throws {
-    let isSought = environment.replay != nil || !environment.mode.mayReachNetwork
+    var isSought = environment.replay != nil || !environment.mode.mayReachNetwork
     let outgoing = request.outgoing
+    if outgoing.isCall, let replay = environment.replay {
+      switch replay.requests.callKind(upstream: request.upstream, path: outgoing.target) {
+      case .stream: return try await describeCall(&request, replay, byFirstMessage: true)
+      case .serverFirst: return try await describeCall(&request, replay, byFirstMessage: false)
+      case .whole: break
+      // Its body may not end before it gets a response.
+      case nil:
+        guard environment.mode.mayReachNetwork else { return request.sought = environment.redactor.redact(outgoing) }
+        isSought = false
+      }
+    }
     switch try await taken(outgoing, upstream: request.upstream, form: request.form, isSought: isSought) {
     case .passing(let body): request.outgoing.body = body
     case .short(let bytes):
@@ -205,6 +216,30 @@ final class Pipeline: Sendable {
     guard ClientMark.isOfSetup, let index = environment.replay?.index else { return }
     request.keys = request.keys.map(index.keysOfSetup)
     request.keysAsSent = request.keysAsSent.map(index.keysOfSetup)
+  }
+
+  /// Reads the first message of a gRPC call whose messages go in both directions, and makes the match keys of it.
+  private func describeCall(_ request: inout DescribedRequest, _ replay: Replay, byFirstMessage: Bool) async throws {
+    var held: [UInt8] = []
+    var first: [UInt8] = []
+    switch request.outgoing.body {
+    case .stream(let source, _):
+      var parser = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+      while byFirstMessage, first.isEmpty, let chunk = try await source.read() {
+        held += chunk
+        first = try parser.parse(chunk).first?.frame ?? []
+      }
+      request.outgoing.body = UploadIntake.translated(held, source, nil)
+    case .bytes(let bytes):
+      var parser = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+      if byFirstMessage { first = try parser.parse(bytes).first?.frame ?? [] }
+    case .file: break
+    }
+    var sought = request.outgoing
+    sought.method = RecordedRequest.streamMethod
+    sought.body = .bytes(first)
+    request.sought = environment.redactor.redact(sought)
+    request.keys = try keys(of: request.sought, upstream: request.upstream)
   }
 
   /// The match keys of a request whose body is in memory; nil if nothing is replayed.

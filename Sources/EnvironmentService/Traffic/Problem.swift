@@ -29,9 +29,11 @@ struct Problem: Error, Sendable {
     }
   }
 
+  static let contentType = "application/problem+json"
+
   var response: Response {
     var headers = headers
-    headers.append("Content-Type", "application/problem+json")
+    headers.append("Content-Type", Self.contentType)
     return Response(status: status, headers: headers, body: .bytes(Array(json)))
   }
 

@@ -24,6 +24,23 @@ struct RecordedRequests: Sendable {
   let formerOrigins: [[Origin]]
   /// Maps former addresses to current ones; nil if they are the same.
   private let rebasing: AddressMap?
+  /// The methods of gRPC that are recorded, by upstream and path.
+  private let calls: [CallMethod: CallKind]
+
+  /// How calls of a gRPC method are matched.
+  enum CallKind {
+    /// By the whole request, as any other.
+    case whole
+    /// Their messages go in both directions at once: by the first message.
+    case stream
+    /// The same, but the server may send first: without a message.
+    case serverFirst
+  }
+
+  struct CallMethod: Hashable {
+    let upstream: Int
+    let path: String
+  }
 
   /// Makes the keys of a cassette's interactions.
   ///
@@ -46,14 +63,55 @@ struct RecordedRequests: Sendable {
     formerOrigins = Self.formerOrigins(interactions, of: upstreams, assigned: assigned)
     let rebasing = Self.rebasing(upstreams: upstreams, formerOrigins: formerOrigins)
     self.rebasing = rebasing
+    calls = Self.calls(interactions, assigned: assigned)
     do {
-      let requests = Self.rebased(interactions, by: rebasing)
+      let requests = try Self.asCalls(Self.rebased(interactions, by: rebasing), calls, assigned, location)
       index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
         try Self.readBody($0, of: sought, by: rebasing, into: &$1)
       }
     } catch {
       throw error as? CodedError ?? CodedError(.broken, "\(location.har): \(error)")
     }
+  }
+
+  /// How calls of a gRPC method are matched; nil if none is recorded.
+  func callKind(upstream: Int, path: String) -> CallKind? { calls[CallMethod(upstream: upstream, path: path)] }
+
+  private static func calls(_ interactions: [Interaction], assigned: [Int32]) -> [CallMethod: CallKind] {
+    var calls: [CallMethod: CallKind] = [:]
+    for index in interactions.indices where interactions[index].request.isCall {
+      let method = CallMethod(upstream: Int(assigned[index]), path: RecordedURL(interactions[index].request.url).target)
+      let before = interactions[index].interleaving
+      if before.first ?? 0 > 0 || interactions[index].request.body.length == 0 {
+        calls[method] = before.isEmpty && calls[method] == nil ? .whole : .serverFirst
+      } else if !before.isEmpty, calls[method] != .serverFirst {
+        calls[method] = .stream
+      } else if calls[method] == nil {
+        calls[method] = .whole
+      }
+    }
+    return calls
+  }
+
+  /// Reduces the requests of streaming calls to what is matched.
+  private static func asCalls(
+    _ interactions: [Interaction], _ calls: [CallMethod: CallKind], _ assigned: [Int32], _ location: CassetteLocation
+  ) throws -> [Interaction] {
+    guard calls.values.contains(where: { $0 != .whole }) else { return interactions }
+    var interactions = interactions
+    for index in interactions.indices where interactions[index].request.isCall {
+      let method = CallMethod(upstream: Int(assigned[index]), path: RecordedURL(interactions[index].request.url).target)
+      guard let kind = calls[method], kind != .whole else { continue }
+      interactions[index].request.method = RecordedRequest.streamMethod
+      var first: [UInt8] = []
+      if kind == .stream {
+        var parser = GRPCMessageParser(limit: .max)
+        let body = try CassetteReader.bytes(of: interactions[index].request.body, in: location)
+        first = try parser.parse(body).first?.frame ?? []
+      }
+      interactions[index].request.body = .bytes(first)
+    }
+    return interactions
   }
 
   /// The recorded origins of each upstream that differ from the current one.
@@ -119,5 +177,12 @@ struct RecordedRequests: Sendable {
       (rewriter?.push(piece) ?? piece).withUnsafeBytes { key.push($0) }
     }
     rewriter?.finish().withUnsafeBytes { key.push($0) }
+  }
+}
+
+extension RecordedRequest {
+  /// Whether this is a call of gRPC.
+  fileprivate var isCall: Bool {
+    method == "POST" && GRPCFraming(contentType: headers["Content-Type"] ?? "") == .grpc
   }
 }

@@ -226,8 +226,8 @@ extension Replay {
 }
 
 extension RecordedResponse {
-  /// Whether the body was sent in chunks.
+  /// Whether the body was sent in chunks, or, by HTTP/2, with trailers, which need chunks in HTTP/1.1.
   var isChunked: Bool {
-    headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
+    !trailers.fields.isEmpty || headers["Transfer-Encoding"]?.lowercased().contains("chunked") ?? false
   }
 }

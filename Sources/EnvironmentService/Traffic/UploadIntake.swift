@@ -77,7 +77,7 @@ struct UploadIntake {
   }
 
   /// A body of unknown length whose endpoint URLs are rewritten while it streams.
-  private static func translated(
+  static func translated(
     _ beginning: [UInt8], _ source: BytePipe, _ rewriter: EndpointRewriter?
   ) -> Body {
     let target = BytePipe()

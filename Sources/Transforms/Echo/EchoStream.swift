@@ -47,7 +47,7 @@ package struct EchoStream: Sendable {
     case .markup: self.init(table, .text(.markup))
     case .unsaid(.form): self.init(table, .unknown(.percent))
     case .unsaid: self.init(table, .unknown(.plain))
-    case .multipart, .text, .other: self.init(table, .text(.plain))
+    case .multipart, .text, .grpc, .other: self.init(table, .text(.plain))
     }
   }
 

@@ -1,6 +1,8 @@
+import HTTPMessages
+
 /// The structure of a body, which determines how it is redacted.
 package indirect enum BodyKind: Equatable {
-  case json, form, multipart, markup, text, other
+  case json, form, multipart, markup, text, grpc, other
   /// No type, the form type or plain text. These types are used for anything, so a body that begins with `{` or `[` is
   /// treated as JSON; otherwise the associated kind applies.
   case unsaid(BodyKind)
@@ -20,6 +22,7 @@ package indirect enum BodyKind: Equatable {
     case let type where type.hasSuffix("+json"): self = .json
     case let type where type.hasSuffix("+xml"): self = .markup
     case let type where type.hasPrefix("text/"): self = .text
+    case let type where GRPCFraming(contentType: type).map { $0 != .webText } ?? false: self = .grpc
     default: self = .other
     }
   }
@@ -39,6 +42,7 @@ package indirect enum BodyKind: Equatable {
     switch self {
     case .form: .percent
     case .markup: .markup
+    case .grpc: .filled
     case .json, .multipart, .text, .other, .unsaid: .plain
     }
   }

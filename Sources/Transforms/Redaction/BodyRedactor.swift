@@ -48,7 +48,7 @@ package struct BodyRedactor {
     patterns = PatternStream(redactor.rules.patterns, .plain)
     switch kind {
     case .json, .form, .unsaid: break
-    case .multipart, .markup, .text, .other: settle(kind, [], isWhole: false)
+    case .multipart, .markup, .text, .grpc, .other: settle(kind, [], isWhole: false)
     }
   }
 

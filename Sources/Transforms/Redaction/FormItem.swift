@@ -9,7 +9,9 @@ enum FormItem {
     let value = item[(equals + 1)...]
     guard !value.isEmpty else { return nil }
     let head = item[...equals]
-    if fields.select(name(item), value: value) { return head + Array(RedactionMark.plain.spelled(.percent).utf8) }
+    if fields.select(name(item), value: value) {
+      return head + Array(RedactionMark.plain.spelled(.percent, length: value.count).utf8)
+    }
     guard !patterns.isEmpty, let decoded = String(validating: decode(value), as: UTF8.self),
       let redacted = patterns.redact(decoded)
     else { return nil }
@@ -130,7 +132,7 @@ struct FormStream {
     let name = item.prefix { $0 != UInt8(ascii: "=") }
     if name.count < item.count, FormItem.isNamed(name, fields) {
       found.add(self.name)
-      output += name + [UInt8(ascii: "=")] + Array(RedactionMark.plain.spelled(.percent).utf8)
+      output += name + [UInt8(ascii: "=")] + Array(RedactionMark.plain.spelled(.percent, length: 0).utf8)
       rest = .goes
     } else {
       output += item

@@ -64,15 +64,16 @@ package struct PatternScanner: Sendable {
   /// Replaces all matches with marks. Returns nil if nothing matches.
   func redact(_ text: String, _ spelling: RedactionMark.Spelling = .plain) -> String? {
     guard !patterns.isEmpty else { return nil }
-    let mark = RedactionMark.plain.spelled(spelling)
     let whole = Array(text.utf8)
-    guard let ranges = ranges(in: whole) else { return mark }
+    guard let ranges = ranges(in: whole) else {
+      return RedactionMark.plain.spelled(spelling, length: whole.count)
+    }
     guard !ranges.isEmpty else { return nil }
     var output: [UInt8] = []
     var copied = 0
     for range in ranges {
       output += whole[copied..<range.lowerBound]
-      output += mark.utf8
+      output += RedactionMark.plain.spelled(spelling, length: range.count).utf8
       copied = range.upperBound
     }
     return String(decoding: output + whole[copied...], as: UTF8.self)
@@ -140,8 +141,8 @@ struct PatternStream {
     guard let found = scanner.ranges(in: text.utf8) else {
       isGone = true
       hasFound = true
-      held = []
-      return Array(RedactionMark.plain.spelled(spelling).utf8)
+      defer { held = [] }
+      return Array(RedactionMark.plain.spelled(spelling, length: held.count).utf8)
     }
     let ranges = text.byteRanges(found).filter { $0.upperBound > done }
     var cut = isLast ? held.count : held.count - Self.overlap
@@ -155,7 +156,7 @@ struct PatternStream {
     for range in ranges where range.upperBound <= cut {
       hasFound = true
       if range.lowerBound > copied { output += held[copied..<range.lowerBound] }
-      output += RedactionMark.plain.spelled(spelling).utf8
+      output += RedactionMark.plain.spelled(spelling, length: range.count).utf8
       copied = range.upperBound
     }
     if copied < cut { output += held[copied..<cut] }

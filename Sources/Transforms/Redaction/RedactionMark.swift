@@ -11,6 +11,8 @@ package struct RedactionMark: Sendable, Equatable {
     case percent
     /// With entities, in XML and HTML.
     case markup
+    /// As asterisks of the secret's length, in formats that contain lengths, such as Protocol Buffers.
+    case filled
   }
 
   /// The mark for a secret that a rule found.
@@ -39,11 +41,16 @@ package struct RedactionMark: Sendable, Equatable {
       || text.starts(with: "%3Credacted".utf8) && text.suffix(3).elementsEqual("%3E".utf8)
   }
 
-  func spelled(_ spelling: Spelling) -> String {
+  /// - Parameters:
+  ///   - spelling: how to write the mark.
+  ///   - length: the length in bytes of the secret.
+  /// - Returns: the text that replaces the secret.
+  func spelled(_ spelling: Spelling, length: Int) -> String {
     switch spelling {
     case .plain: text
     case .percent: percent
     case .markup: markup
+    case .filled: String(repeating: "*", count: length)
     }
   }
 }

@@ -177,7 +177,7 @@ package struct Redactor: Sendable {
     guard request.body.length > 0 else { return false }
     return switch BodyKind(contentType: request.headers["Content-Type"]) {
     case .json, .form, .multipart, .unsaid: true
-    case .markup, .text, .other: false
+    case .markup, .text, .grpc, .other: false
     }
   }
 

@@ -76,7 +76,7 @@ package struct SecretScanner: Sendable {
         if let mark = found.mark {
           output = output ?? []
           output?.append(contentsOf: bytes[copied..<position])
-          output?.append(contentsOf: mark.spelled(spelling).utf8)
+          output?.append(contentsOf: mark.spelled(spelling, length: found.end - position).utf8)
           copied = found.end
         }
         position = found.end

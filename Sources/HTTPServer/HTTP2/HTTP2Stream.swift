@@ -1,5 +1,4 @@
 import HTTPMessages
-import HTTPServer
 
 /// A stream: one request and its response. Used on the connection's thread only.
 final class HTTP2Stream {

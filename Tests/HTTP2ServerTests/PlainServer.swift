@@ -1,7 +1,6 @@
 import Basics
 import EventLoops
 import Glibc
-import HTTP2Server
 import HTTPMessages
 import HTTPServer
 

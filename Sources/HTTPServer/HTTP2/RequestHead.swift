@@ -1,5 +1,4 @@
 import HTTPMessages
-import HTTPServer
 
 /// The head of a request as its fields arrive (RFC 9113, 8.3).
 ///

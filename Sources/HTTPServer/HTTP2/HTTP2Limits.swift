@@ -24,6 +24,15 @@ package struct HTTP2Limits: Sendable {
     self.headSeconds = max(1, headSeconds)
   }
 
+  /// The limits of a server's connections.
+  ///
+  /// - Parameter configuration: the server's configuration.
+  package init(_ configuration: HTTPServer.Configuration) {
+    self.init(
+      headerLimit: configuration.headerLimit, bodyLimit: configuration.bodyLimit, idleSeconds: configuration.idleSeconds,
+      headSeconds: configuration.headSeconds)
+  }
+
   /// The number of bytes of a request's body that a client may send before the handler has read any. With the
   /// ``BytePipe`` to the handler, this bounds the memory of a stream.
   static let streamWindow = 1_048_576

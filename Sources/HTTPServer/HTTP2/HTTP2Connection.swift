@@ -2,7 +2,6 @@ package import Basics
 import CNGHTTP2
 package import EventLoops
 package import HTTPMessages
-package import HTTPServer
 import Synchronization
 
 /// An HTTP/2 connection of a client (RFC 9113), by nghttp2, on an event loop.
@@ -84,7 +83,7 @@ package final class HTTP2Connection: @unchecked Sendable {
   ///   - peer: the client process; nil over TCP.
   ///   - limits: limits and timeouts.
   ///   - loop: the loop to run on.
-  ///   - closed: called on the loop's thread when the channel has been closed.
+  ///   - closed: called once on the loop's thread, when the channel is about to be closed.
   /// - Throws: ``CodedError`` if memory is exhausted; the channel then stays open.
   package init(
     _ channel: any DuplexChannel, received: [UInt8] = [], handler: any RequestHandler, connection: UInt64,
@@ -381,6 +380,7 @@ package final class HTTP2Connection: @unchecked Sendable {
       method: stream.head.method, target: stream.head.target, headers: stream.head.headers, body: body,
       connection: token, peer: peer)
     request.trailers = stream.trailers
+    request.isHTTP2 = true
     request.responseHeadLimit = FieldBlock.sizeLimit
     let handler = handler
     runningHandlers.add(1, ordering: .relaxed)
@@ -589,8 +589,8 @@ extension HTTP2Connection: EventSource {
       place.loop.forget(channel.descriptor)
       place.loop.remove(place)
     }
-    channel.close()
     handler.closed(token)
     onClose()
+    channel.close()
   }
 }

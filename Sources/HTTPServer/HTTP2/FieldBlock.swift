@@ -1,7 +1,6 @@
 import Basics
 import CNGHTTP2
 import HTTPMessages
-import HTTPServer
 
 /// The fields of a response head or of trailers, in the form that nghttp2 sends.
 struct FieldBlock {

@@ -1,0 +1,50 @@
+import Basics
+import HTTPMessages
+
+/// Notes how the messages of a gRPC call in both directions follow each other while the call is recorded.
+final class CallInterleaving: Sendable {
+  private struct State {
+    var requests = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+    var responses = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+    var answered = 0
+    var before: [Int] = []
+    var isBroken = false
+  }
+
+  /// The maximum size in bytes of a message.
+  static let messageLimit = 64 << 20
+
+  private let state = Guarded(State())
+
+  /// As in ``Interaction/interleaving``; empty for bodies that are not gRPC messages.
+  var counts: [Int] { state.withLock { $0.isBroken || $0.before.allSatisfy { $0 == 0 } ? [] : $0.before } }
+
+  /// Adds bytes of the request, before they are passed on.
+  ///
+  /// - Parameter bytes: the bytes; nil at its end.
+  func asked(_ bytes: [UInt8]?) {
+    state.withLock { state in
+      guard let bytes else { return state.before.append(state.answered) }
+      do throws(CodedError) {
+        for _ in try state.requests.parse(bytes) { state.before.append(state.answered) }
+      } catch {
+        state.isBroken = true
+      }
+    }
+  }
+
+  /// Adds bytes of the response, before they are passed on.
+  ///
+  /// - Parameter bytes: the bytes; nil at its end.
+  func answered(_ bytes: [UInt8]?) {
+    state.withLock { state in
+      guard let bytes else { return state.answered += 1 }
+      do throws(CodedError) { state.answered += try state.responses.parse(bytes).count } catch { state.isBroken = true }
+    }
+  }
+}
+
+extension Request {
+  /// Whether this is a call of gRPC over HTTP/2.
+  var isCall: Bool { isHTTP2 && GRPCFraming(contentType: headers["Content-Type"] ?? "") == .grpc }
+}
