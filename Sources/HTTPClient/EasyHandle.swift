@@ -19,6 +19,10 @@ final class EasyHandle {
   /// line was joined to it, in freed memory (curl's pull request 11103), so any upstream could crash this process.
   private static let rejectsFoldedStart = curl_version_info(CURLVERSION_FIRST).pointee.version_num < 0x08_01_00
 
+  /// Whether a connection for HTTP/2 with prior knowledge must not be used twice: before 8.0.0, the second request on it
+  /// fails with CURLE_HTTP2.
+  private static let reusesNoPlainHTTP2 = curl_version_info(CURLVERSION_FIRST).pointee.version_num < 0x08_00_00
+
   /// The current transfer.
   private(set) var transfer: Transfer?
 
@@ -75,6 +79,11 @@ final class EasyHandle {
     if !isSameOrigin {
       set(CURLOPT_PROXY, proxy)
       set(CURLOPT_HTTP_VERSION, Int(version(for: transfer.origin)))
+      if Self.reusesNoPlainHTTP2 {
+        let isPlain = isHTTP2 && transfer.origin.scheme == "http"
+        set(CURLOPT_FRESH_CONNECT, isPlain ? 1 : 0)
+        set(CURLOPT_FORBID_REUSE, isPlain ? 1 : 0)
+      }
     }
     if !proxy.isEmpty, transfer.origin.scheme == "http", !proxy.hasPrefix("socks") {
       // Only curl knows whether no_proxy applies; it writes the absolute form for a proxy.

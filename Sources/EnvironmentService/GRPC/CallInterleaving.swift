@@ -8,6 +8,7 @@ final class CallInterleaving: Sendable {
     var responses = GRPCMessageParser(limit: CallInterleaving.messageLimit)
     var answered = 0
     var before: [Int] = []
+    var hasEnded = false
     var isBroken = false
   }
 
@@ -17,14 +18,22 @@ final class CallInterleaving: Sendable {
   private let state = Guarded(State())
 
   /// As in ``Interaction/interleaving``; empty for bodies that are not gRPC messages.
-  var counts: [Int] { state.withLock { $0.isBroken || $0.before.allSatisfy { $0 == 0 } ? [] : $0.before } }
+  var counts: [Int] {
+    state.withLock { state in
+      let isPlain = state.hasEnded && state.before.allSatisfy { $0 == 0 }
+      return state.isBroken || isPlain ? [] : state.before
+    }
+  }
 
   /// Adds bytes of the request, before they are passed on.
   ///
   /// - Parameter bytes: the bytes; nil at its end.
   func asked(_ bytes: [UInt8]?) {
     state.withLock { state in
-      guard let bytes else { return state.before.append(state.answered) }
+      guard let bytes else {
+        state.hasEnded = true
+        return state.before.append(state.answered)
+      }
       do throws(CodedError) {
         for _ in try state.requests.parse(bytes) { state.before.append(state.answered) }
       } catch {

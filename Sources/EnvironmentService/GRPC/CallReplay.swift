@@ -66,7 +66,8 @@ struct RecordedCall {
     let requests = try asked.parse(request)
     let responses = try answered.parse(response)
     var before = interaction.interleaving
-    if before.isEmpty { before = Array(repeating: 0, count: requests.count + 1) }
+    let isSilent = requests.isEmpty && interaction.response.end == .open
+    if before.isEmpty, !isSilent { before = Array(repeating: 0, count: requests.count + 1) }
     let times = Self.times(of: responses, interaction.response.parts(of: response.count))
     var next = 0
     func append(until count: Int) {

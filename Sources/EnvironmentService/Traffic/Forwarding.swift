@@ -189,6 +189,8 @@ struct Forwarding: Sendable {
       if stream != nil { spool?.measure(stream) }
       try spool?.append(decoded, sent: whole, isTooLarge: isTooLarge)
       try await record(answered, responseBody: spool, isAsSent: isAsSent)
+      // Without trailers, HTTP/2 ends the response with its head or its body.
+      if response.trailers?.headers.fields.isEmpty ?? true { answer.trailers = nil }
       passTrailers(of: response, to: answer.trailers)
       answer.body = isChunked ? .stream(BytePipe(holding: body), length: nil) : .bytes(body)
       return answer

@@ -82,8 +82,9 @@ struct RecordedRequests: Sendable {
     for index in interactions.indices where interactions[index].request.isCall {
       let method = CallMethod(upstream: Int(assigned[index]), path: RecordedURL(interactions[index].request.url).target)
       let before = interactions[index].interleaving
-      if before.first ?? 0 > 0 || interactions[index].request.body.length == 0 {
-        calls[method] = before.isEmpty && calls[method] == nil ? .whole : .serverFirst
+      let isSilent = interactions[index].request.body.length == 0 && interactions[index].response.end == .open
+      if before.first ?? 0 > 0 || isSilent {
+        calls[method] = .serverFirst
       } else if !before.isEmpty, calls[method] != .serverFirst {
         calls[method] = .stream
       } else if calls[method] == nil {
