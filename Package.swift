@@ -261,7 +261,7 @@ let package = Package(
       name: "EnvironmentServiceTests",
       dependencies: [
         "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
-        "Diorama", "FollowingApp", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient", "HTTPMessages",
+        "Diorama", "FollowingApp", "HTTP2Echo", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient", "HTTPMessages",
         "LaunchContract",
       ]),
     .testTarget(

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import HTTP2Echo
+@testable import HTTPServer
 
 @Suite("Hostile HTTP/2 clients", .timeLimit(.minutes(5)))
 struct HostileTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import HTTP2Echo
+@testable import HTTPServer
 
 @Suite("HTTP/2 requests", .timeLimit(.minutes(5)))
 struct RequestTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import HTTP2Echo
+@testable import HTTPServer
 
 @Suite("The end of HTTP/2 connections", .timeLimit(.minutes(5)))
 struct StopTests {

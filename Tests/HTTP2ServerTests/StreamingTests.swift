@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import HTTP2Echo
+@testable import HTTPServer
 
 /// An unnamed file with these bytes.
 func memoryFile(_ bytes: [UInt8]) throws -> Int32 {

@@ -182,42 +182,17 @@ struct InterceptorTests {
     }
   }
 
-  @Test("hands HTTP/2 to its service, over TLS and in plain text")
+  @Test("serves HTTP/2 over TLS and in plain text, and HTTP/1.1 to clients that ask for it")
   func http2() async throws {
-    let seen = Guarded<[String]>([])
-    let settings = Interceptor.Configuration { channel, destination, loop in
-      seen.withLock { $0.append("\(destination.host) \(destination.isTLS)") }
-      _ = "2".utf8.withContiguousStorageIfAvailable { channel.write(UnsafeRawBufferPointer($0)) }
-      channel.close()
-      _ = loop
-    }
-    try await withInterceptor(settings: settings) { setting in
-      _ = try await run(setting.curl("h2.example", "/", ["--http2"]))
-      let plain = try await onThread {
-        let client = try RawClient(port: setting.port)
-        try client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        return try client.receive(1)
-      }
-      #expect(plain == Array("2".utf8))
-      #expect(seen.withLock { $0 } == ["h2.example true", "127.0.0.1 false"])
-      let old = try await run(setting.curl("h2.example", "/", ["--http1.1"]))
-      #expect(old.text == "GET / h2.example 0")
-    }
-  }
-
-  @Test("refuses HTTP/2 without a service, and says so")
-  func withoutHTTP2() async throws {
     try await withInterceptor { setting in
-      let bytes = try await onThread {
-        let client = try RawClient(port: setting.port)
-        try client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        return try client.receiveAll()
-      }
-      #expect(bytes.count == 26 && bytes.last == 13)
-      let destination = Destination(address: "127.0.0.1", port: setting.port)
-      #expect(setting.delegate.state.withLock { $0.events } == [.unsupported(destination, protocol: "HTTP/2")])
-      let both = try await run(setting.curl("h2.example", "/", ["--http2", "-w", " %{http_version}"]))
-      #expect(both.text == "GET / h2.example 0 1.1")
+      let offered = try await run(setting.curl("h2.example", "/", ["--http2", "-w", " %{http_version}"]))
+      #expect(offered.text == "GET / h2.example 0 2")
+      let old = try await run(setting.curl("h2.example", "/", ["--http1.1", "-w", " %{http_version}"]))
+      #expect(old.text == "GET / h2.example 0 1.1")
+      let plain = try await run([
+        "curl", "-sS", "--http2-prior-knowledge", "-w", " %{http_version}", "http://127.0.0.1:\(setting.port)/plain",
+      ])
+      #expect(plain.text == "GET /plain 127.0.0.1:\(setting.port) 0 2")
     }
   }
 
