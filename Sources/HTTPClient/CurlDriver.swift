@@ -119,7 +119,8 @@ final class CurlDriver: @unchecked Sendable {
     return isAccepted
   }
 
-  /// Called by a transfer from inside curl; its head is delivered at the end of the round, perhaps with its body.
+  /// Called by a transfer from inside curl when its head has arrived, or its trailers by HTTP/2. The head is delivered at
+  /// the end of the round, perhaps with its body; after the trailers, the transfer ends.
   func headCame(of transfer: Transfer) {
     heads.append(transfer)
   }
@@ -324,7 +325,10 @@ extension CurlDriver: EventSource {
       curl_multi_socket_action(multi, -1, 0, &running)  // CURL_SOCKET_TIMEOUT
     }
     takeMessages()
-    for transfer in heads { transfer.handOver() }
+    for transfer in heads {
+      // Curl would wait for the rest of the request.
+      if transfer.hasTrailers { end(transfer, nil) } else { transfer.handOver() }
+    }
     heads.removeAll(keepingCapacity: true)
     guard !transfers.isEmpty else { return timer }
     if now >= nextPatrol { patrol(now) }

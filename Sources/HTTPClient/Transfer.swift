@@ -28,6 +28,8 @@ final class Transfer: @unchecked Sendable {
   private var head = ResponseHead()
   /// The trailers still to come; nil if there can be none.
   private var trailers: Trailers?
+  /// Whether the response is complete by its trailers, although the request may not be: HTTP/2 sends all of them at once.
+  private(set) var hasTrailers = false
   /// The body's first bytes, until the response is delivered.
   private var early: [UInt8] = []
   private var received = 0
@@ -112,6 +114,9 @@ final class Transfer: @unchecked Sendable {
   private func takeTrailer(_ line: UnsafeRawBufferPointer) {
     guard let trailers, let field = ResponseHead.field(line) else { return }
     trailers.append(field.name, field.value)
+    guard head.isHTTP2, !hasTrailers else { return }
+    hasTrailers = true
+    driver.headCame(of: self)
   }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {

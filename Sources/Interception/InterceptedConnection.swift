@@ -220,6 +220,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
       finish()
     case .done:
       release()
+      channel.onFirstBytes = { [core, destination] in
+        core.trustedHosts.withLock { _ = $0.insert(destination.host) }
+      }
       if channel.selectedProtocol == "h2" {
         serveHTTP2(on: channel)
       } else {
@@ -277,11 +280,13 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
 
   private func serveHTTP2(on channel: TLSChannel) {
     let (core, admission, number) = (core, admission, core.nextNumber())
+    let (destination, start) = (destination, monotonicNanoseconds())
     do throws(CodedError) {
       let served = try HTTP2Connection(
         channel, handler: core.delegate.handler(for: destination), connection: number,
         limits: core.server.http2Limits, on: worker.loop,
         closed: {
+          if channel.onFirstBytes != nil { core.clientLeft(channel, destination, since: start) }
           core.unregister(number)
           _ = admission
         })

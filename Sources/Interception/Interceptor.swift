@@ -161,6 +161,23 @@ final class InterceptorCore: @unchecked Sendable {
     workers.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) } ?? workers[0]
   }
 
+  /// Nanoseconds in which a client that closes the connection without having sent anything has refused the certificate.
+  private static let refusal: UInt64 = 1_000_000_000
+
+  /// Reports a client that has left without having sent anything after the handshake.
+  ///
+  /// - Parameters:
+  ///   - channel: its connection.
+  ///   - destination: where it wanted to connect to.
+  ///   - start: when the handshake was complete, in nanoseconds of the monotonic clock.
+  func clientLeft(_ channel: TLSChannel, _ destination: Destination, since start: UInt64) {
+    // Browsers open spare connections, which they close when they end.
+    let isTrusted = trustedHosts.withLock { $0.contains(destination.host) }
+    let isSoon = !isTrusted && monotonicNanoseconds() - start < Self.refusal
+    guard let cause = channel.refusal ?? (isSoon ? "it closed the connection without a request" : nil) else { return }
+    delegate.noticed(.certificateRefused(destination, cause: cause))
+  }
+
   // MARK: Connections that others own
 
   /// A number for a connection that belongs to the HTTP server or to an HTTP/2 service.

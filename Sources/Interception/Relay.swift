@@ -21,8 +21,6 @@ final class Relay: DescriptorUser, @unchecked Sendable {
   /// Nanoseconds for a client to close its side after the server has closed the connection. Until then its bytes are
   /// dropped: closing at once would reset the connection, and the client's system would drop the end of the response.
   private static let lingering: UInt64 = 5_000_000_000
-  /// Nanoseconds in which a client that closes the connection without having sent anything has refused the certificate.
-  private static let refusal: UInt64 = 1_000_000_000
 
   var deadline: UInt64?
   var isQueued = false
@@ -126,9 +124,6 @@ final class Relay: DescriptorUser, @unchecked Sendable {
         direction.mayRead = false
         return false
       }
-      if direction.count == 0, source is TLSChannel {
-        admission.core.trustedHosts.withLock { _ = $0.insert(destination.host) }
-      }
       direction.count += count
       guard !direction.isDone else { continue }
       let bytes = UnsafeRawBufferPointer(rebasing: worker.scratch[..<count])
@@ -159,11 +154,7 @@ final class Relay: DescriptorUser, @unchecked Sendable {
 
   private func clientEnded(afterAll count: Int) {
     guard let channel = client as? TLSChannel, count == 0 else { return }
-    // Browsers open spare connections, which they close when they end.
-    let isTrusted = admission.core.trustedHosts.withLock { $0.contains(destination.host) }
-    let isSoon = !isTrusted && monotonicNanoseconds() - start < Self.refusal
-    guard let cause = channel.refusal ?? (isSoon ? "it closed the connection without a request" : nil) else { return }
-    admission.core.delegate.noticed(.certificateRefused(destination, cause: cause))
+    admission.core.clientLeft(channel, destination, since: start)
   }
 
   private func reset() {

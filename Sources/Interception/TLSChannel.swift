@@ -58,6 +58,8 @@ final class TLSChannel: HalfClosableChannel, @unchecked Sendable {
   private let session: gnutls_session_t
   private let settings: Settings
   private let credentials: ServerCredentials
+  /// Called when the client has sent something after the handshake: it trusts the certificate. Nil from then on.
+  var onFirstBytes: (() -> Void)?
   var onClose: (@Sendable () -> Void)?
   /// Received, not yet taken by GnuTLS.
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384 + 512, alignment: 16)
@@ -216,7 +218,10 @@ final class TLSChannel: HalfClosableChannel, @unchecked Sendable {
   func read(into target: UnsafeMutableRawBufferPointer) -> Int? {
     while true {
       let count = gnutls_record_recv(session, target.baseAddress, target.count)
-      if count > 0 { return count }
+      if count > 0 {
+        onFirstBytes.take()?()
+        return count
+      }
       if count == 0 { return nil }
       switch Int32(count) {
       case GNUTLS_E_AGAIN: return 0

@@ -112,10 +112,13 @@ struct InterceptorTests {
       return response
     }
     try await withInterceptor(TestDelegate(handler)) { setting in
-      let reset = try await run(setting.curl("a.example", "/reset"))
+      let reset = try await run(setting.curl("a.example", "/reset", ["--http1.1"]))
       #expect(reset.status == 56, "\(reset.words)")
-      let closed = try await run(setting.curl("a.example", "/"))
+      let closed = try await run(setting.curl("a.example", "/", ["--http1.1"]))
       #expect(closed.status == 0, "\(closed.words)")
+      // By HTTP/2, the stream is reset.
+      let stream = try await run(setting.curl("a.example", "/reset"))
+      #expect(stream.status == 92, "\(stream.words)")
     }
   }
 

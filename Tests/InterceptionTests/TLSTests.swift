@@ -14,7 +14,7 @@ struct TLSTests {
       let outcome = try await run(
         setting.curl(
           "api.example.com", "/a?b=1",
-          ["--tlsv\(version)", "--tls-max", version, "-w", " %{http_version}", "-d", "12345"]))
+          ["--http1.1", "--tlsv\(version)", "--tls-max", version, "-w", " %{http_version}", "-d", "12345"]))
       #expect(outcome.text == "POST /a?b=1 api.example.com 5 1.1", "\(outcome.words)")
       let destination = Destination(
         address: "127.0.0.1", port: setting.port, name: "api.example.com", isTLS: true)
