@@ -13,7 +13,11 @@ final class UpstreamClient: Sendable {
   private let state = Guarded(State())
 
   func send(_ request: Request, to origin: Origin, by access: ReadyAccess) async throws -> Response {
-    try await client().send(access.sent(request), to: access.destination ?? origin, trust: access.trust)
+    var sent = access.sent(request)
+    let destination = access.destination ?? origin
+    // What a client has negotiated for https says nothing about a plain server in its place, but gRPC needs HTTP/2.
+    if destination.scheme == "http", origin.scheme == "https", !request.isCall { sent.isHTTP2 = false }
+    return try await client().send(sent, to: destination, trust: access.trust)
   }
 
   /// Like ``HTTPClient/send(_:to:trust:_:)``. Does not add the header fields of `access`.
