@@ -66,6 +66,9 @@ let package = Package(
       name: "CNGHTTP2", pkgConfig: "libnghttp2",
       providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
     .systemLibrary(
+      name: "CProtobuf", pkgConfig: "protobuf",
+      providers: [.apt(["libprotobuf-dev", "libprotoc-dev"]), .brew(["protobuf"])]),
+    .systemLibrary(
       name: "CVTerm", pkgConfig: "vterm",
       providers: [.apt(["libvterm-dev"]), .brew(["libvterm"])]),
     .systemLibrary(name: "CPosixSpawn"),
@@ -104,6 +107,8 @@ let package = Package(
     .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
     .target(
       name: "Stubs", dependencies: ["Basics", "Cassettes", "EnvironmentConfiguration", "HTTPMessages", "CLibXML2"]),
+    .target(name: "CGRPCSchemas", dependencies: ["CProtobuf"]),
+    .target(name: "GRPCSchemas", dependencies: ["Basics", "CGRPCSchemas"]),
     .target(name: "PortLeases", dependencies: ["Basics", "HTTPMessages"]),
     .target(
       name: "ChildProcesses",
@@ -123,7 +128,7 @@ let package = Package(
       name: "EnvironmentService",
       dependencies: [
         "Basics", "HTTPMessages", "LaunchContract", "EnvironmentConfiguration", "ControlAPI", "Diorama", "HTTPServer",
-        "HTTPClient", "Cassettes", "Transforms", "Stubs", "CassetteChecks", "CassetteConversion",
+        "HTTPClient", "Cassettes", "Transforms", "Stubs", "CassetteChecks", "CassetteConversion", "GRPCSchemas",
       ]),
     .target(
       name: "Daemon",
@@ -249,6 +254,7 @@ let package = Package(
     .testTarget(
       name: "TransformsTests",
       dependencies: ["Basics", "TestSupport", "Cassettes", "Transforms", "HTTPMessages", "LaunchContract"]),
+    .testTarget(name: "GRPCSchemasTests", dependencies: ["Basics", "TestSupport", "GRPCSchemas"]),
     .testTarget(name: "PortLeasesTests", dependencies: ["Basics", "TestSupport", "PortLeases", "HTTPMessages"]),
     .testTarget(
       name: "DaemonTests",
@@ -311,7 +317,9 @@ let package = Package(
       ],
       exclude: ["WrongInputs.txt"]),
   ],
-  swiftLanguageModes: [.v6]
+  swiftLanguageModes: [.v6],
+  // libprotobuf's headers need it.
+  cxxLanguageStandard: .cxx17
 )
 
 // Warnings are errors only when `swift` runs in this folder. A package that depends on Diorama compiles it with
@@ -342,7 +350,7 @@ package.products.removeAll { product in
   }
 #endif
 
-let inC: Set = ["CBuild", "ClockSupervision", "ClockPreload", "IsolationHelper"]
+let inC: Set = ["CBuild", "CGRPCSchemas", "ClockSupervision", "ClockPreload", "IsolationHelper"]
 
 // One loop, so that no target is left out. SwiftPM rejects settings on plugins and system libraries.
 for target in package.targets where [.regular, .executable, .test].contains(target.type) && !inC.contains(target.name) {

@@ -43,7 +43,7 @@ struct App {
 
 # The names by which a contract is found. Code that reads contracts must contain them.
 TRACES = ["DIORAMA_CONTRACT", "DioramaContract"]
-FORBIDDEN = ["curl", "FoundationNetworking", "microhttpd", "sqlite", "secret", "gnutls", "brotli", "pcre2"]
+FORBIDDEN = ["curl", "FoundationNetworking", "microhttpd", "sqlite", "secret", "gnutls", "brotli", "pcre2", "protobuf"]
 CONTRACT = {
     "version": 1,
     "environment": {"id": "e", "name": "inert"},
