@@ -268,7 +268,7 @@ let package = Package(
       dependencies: [
         "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
         "Diorama", "FollowingApp", "HTTP2Echo", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient", "HTTPMessages",
-        "LaunchContract",
+        "GRPCSchemas", "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaTestingTests",

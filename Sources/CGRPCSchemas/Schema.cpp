@@ -84,7 +84,8 @@ static std::string place(diorama_schema &schema) {
 }
 
 static std::string advice(const std::string &problem) {
-  return problem == fileNotFound || problem.find("was not found") != std::string::npos ? " Add its folder as an import path, or make the descriptor set with protoc --include_imports." : "";
+  if (problem != fileNotFound && problem.find("was not found") == std::string::npos) return "";
+  return " Add its folder as an import path, or make the descriptor set with protoc --include_imports.";
 }
 
 static bool build(diorama_schema &schema, diorama_schema_error *error) {
@@ -151,7 +152,7 @@ static bool addSet(diorama_schema &schema, const std::string &path, diorama_sche
   if (!stream) return fail(error, strerror(errno), path);
   protobuf::FileDescriptorSet set;
   if (!set.ParseFromIstream(&stream) || set.file_size() == 0)
-    return fail(error, "it is no descriptor set of protoc; name a source file .proto", path);
+    return fail(error, "it is not a descriptor set of protoc; name a source file .proto", path);
   for (const auto &file : set.file()) schema.given.files[file.name()] = file;
   return true;
 }
@@ -207,7 +208,7 @@ bool diorama_schema_add_descriptor(
   try {
     protobuf::FileDescriptorProto file;
     if (count > INT32_MAX || !file.ParseFromArray(bytes, static_cast<int>(count)) || file.name().empty())
-      return diorama::fail(error, "the bytes are no FileDescriptorProto");
+      return diorama::fail(error, "the bytes are not a FileDescriptorProto");
     schema->given.files[file.name()] = file;
     return true;
   } catch (const std::exception &exception) {

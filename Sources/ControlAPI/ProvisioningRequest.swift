@@ -24,7 +24,7 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - configuration: the environment. The cassette's path is made absolute, and `..` in it is resolved; so are those of
-  ///     stubs, collections and the OpenAPI document.
+  ///     stubs, collections, the OpenAPI document and .proto files.
   ///   - isContinuousIntegration: whether `CI` is set. If so, mode `once` becomes `replay`.
   package init(_ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool) {
     self.init(configuration)
@@ -33,6 +33,8 @@ package struct ProvisioningRequest: Codable, Sendable, Equatable {
     self.configuration.stubs = configuration.stubs.map(Self.plain)
     self.configuration.collections = configuration.collections.map(Self.plain)
     self.configuration.openapi = configuration.openapi.map(Self.plain)
+    self.configuration.proto = configuration.proto.map(Self.plain)
+    self.configuration.protoPaths = configuration.protoPaths.map(Self.plain)
   }
 
   /// An absolute path without `..`, which the daemon rejects. Symbolic links are resolved if the path contains `..` and

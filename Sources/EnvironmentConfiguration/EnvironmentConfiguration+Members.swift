@@ -108,6 +108,19 @@ extension EnvironmentConfiguration {
         "--openapi", "FILE",
         help: "Check requests and stubs against an OpenAPI document; in mode mock, also answer from it.")),
     .optional(
+      "proto", .array(of: .text(.path, 1...4096), atMost: Limits.things),
+      "The .proto files of gRPC services, or descriptor sets that protoc has written. Recordings then have each gRPC message "
+        + "as JSON, too.",
+      .init(
+        "--proto", "FILE", .element,
+        help: "Record gRPC messages as JSON, too, with the service's .proto file; repeatable.")),
+    .optional(
+      "protoPaths", .array(of: .text(.path, 1...4096), atMost: Limits.things),
+      "Folders in which the files that proto imports are looked up (default: the folder of each file).",
+      .init(
+        "--proto-path", "DIR", .element,
+        help: "A folder of files that --proto imports (default: that of each FILE); repeatable.")),
+    .optional(
       "faults", faults, "Network and backend faults: objects, or strings such as reset,path=/orders,nth=1.",
       .init(
         "--fault", "FAULT", .element,

@@ -22,6 +22,8 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   /// Objects, or texts in the short form of ``FaultSettings``.
   @Omittable package var faults: [JSON] = []
   package var openapi: String?
+  @Omittable package var proto: [String] = []
+  @Omittable package var protoPaths: [String] = []
   @Omittable package var upstreams: [String: Upstream] = [:]
   package var clock: Clock?
   package var seed: String?
@@ -257,6 +259,10 @@ extension EnvironmentConfiguration {
     // More special faults come first.
     all.faults += general.faults
     all.openapi = openapi ?? general.openapi
+    all.proto = general.proto
+    all.proto.appendNew(proto)
+    // More special folders come first.
+    all.protoPaths.appendNew(general.protoPaths)
     all.upstreams = general.upstreams.merging(upstreams) { old, new in
       Upstream(
         url: new.url ?? old.url, access: new.access == UpstreamAccess() ? old.access : new.access,

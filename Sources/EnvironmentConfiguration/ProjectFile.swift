@@ -174,6 +174,8 @@ extension EnvironmentConfiguration {
     settings.stubs = stubs.map { ProjectFile.absolute($0, in: folder) }
     settings.collections = collections.map { ProjectFile.absolute($0, in: folder) }
     settings.openapi = openapi.map { ProjectFile.absolute($0, in: folder) }
+    settings.proto = proto.map { ProjectFile.absolute($0, in: folder) }
+    settings.protoPaths = protoPaths.map { ProjectFile.absolute($0, in: folder) }
     for name in upstreams.keys {
       let access = upstreams[name]?.access ?? UpstreamAccess()
       settings.upstreams[name]?.access.ca = access.ca.map { ProjectFile.absolute($0, in: folder) }

@@ -86,7 +86,7 @@ struct SchemaFilesTests {
     )
   }
 
-  @Test("refuses what is no file")
+  @Test("refuses what is not a file")
   func noFile() throws {
     let files = try ProtoFiles(["folder.proto/file": ""])
     #expect(failure(["\(files.path)/none.proto"]) == "\(files.path)/none.proto: No such file or directory")
@@ -109,7 +109,7 @@ struct SchemaFilesTests {
     for name in ["pets.txt", "empty.pb"] {
       #expect(
         failure(["\(files.path)/\(name)"])
-          == "\(files.path)/\(name): it is no descriptor set of protoc; name a source file .proto")
+          == "\(files.path)/\(name): it is not a descriptor set of protoc; name a source file .proto")
     }
   }
 
@@ -124,7 +124,7 @@ struct SchemaFilesTests {
   @Test("refuses invalid descriptors")
   func invalidDescriptors() throws {
     let cases: [(files: [[UInt8]], message: String)] = [
-      ([[0xFF]], "the bytes are no FileDescriptorProto"),
+      ([[0xFF]], "the bytes are not a FileDescriptorProto"),
       ([Encoding.store], "pets/store.proto: Import \"pets/pet.proto\" was not found"),
       // Each imports the other.
       (

@@ -38,7 +38,7 @@ struct CassetteRoots: Sendable {
     }
   }
 
-  /// Checks the path of stubs, collections or an OpenAPI document, which responses and errors show.
+  /// Checks the path of stubs, collections, an OpenAPI document or .proto files, which responses and errors show.
   ///
   /// - Parameters:
   ///   - path: the path.

@@ -40,6 +40,8 @@ extension EnvironmentManager {
     if let stubs = request.configuration.stubs { try roots.check(stubs, of: "stubs") }
     if let file = request.configuration.collections { try roots.check(file, of: "collections") }
     if let file = request.configuration.openapi { try roots.check(file, of: "openapi") }
+    for file in request.configuration.proto { try roots.check(file, of: "proto") }
+    for folder in request.configuration.protoPaths { try roots.check(folder, of: "protoPaths") }
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
     let specification = try DaemonError.translating { () throws(CodedError) in

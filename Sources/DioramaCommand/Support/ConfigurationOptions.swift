@@ -94,8 +94,9 @@ struct ConfigurationOptions {
     var specification = try EnvironmentSpecification(try checked(configuration), isChecked: true)
     specification.isContinuousIntegration = isContinuousIntegration
     specification.secrecyOptions = [
-      "--config", "--stubs", "--collections", "--openapi", "--credential", "--ca", "--client-certificate", "--insecure",
-      "--header",
+      "--config", "--stubs", "--collections", "--openapi", "--proto", "--proto-path", "--credential", "--ca",
+      "--client-certificate",
+      "--insecure", "--header",
     ].flatMap { option in options.all(option).map { "\(option) \(ShellWord.quoted($0))" } }
     return specification
   }

@@ -69,6 +69,7 @@ extension Trait where Self == EnvironmentTrait {
     _ mode: TestEnvironment.Mode? = nil, upstreams: [String: String] = [:],
     access: [String: TestEnvironment.UpstreamAccess] = [:],
     stubs: String? = nil, stubTemplates: Bool? = nil, collections: String? = nil, openAPI: String? = nil,
+    proto: [String] = [], protoPaths: [String] = [],
     faults: [TestEnvironment.Fault] = [], toggles: [String: TestEnvironment.Value] = [:],
     values: [String: TestEnvironment.Value] = [:],
     defaults: [String: TestEnvironment.Value] = [:], credentials: [TestEnvironment.Credential] = [],
@@ -84,7 +85,8 @@ extension Trait where Self == EnvironmentTrait {
     environment(
       TestEnvironment.Configuration(
         mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates,
-        collections: collections, openAPI: openAPI, faults: faults, toggles: toggles, values: values,
+        collections: collections, openAPI: openAPI, proto: proto, protoPaths: protoPaths, faults: faults,
+        toggles: toggles, values: values,
         defaults: defaults,
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
         policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,

@@ -21,7 +21,8 @@ extension TestEnvironment {
   public static func provision(
     for testCase: XCTestCase, mode: Mode? = nil, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], stubs: String? = nil, stubTemplates: Bool? = nil,
-    collections: String? = nil, openAPI: String? = nil, faults: [Fault] = [], toggles: [String: Value] = [:],
+    collections: String? = nil, openAPI: String? = nil, proto: [String] = [], protoPaths: [String] = [],
+    faults: [Fault] = [], toggles: [String: Value] = [:],
     values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
@@ -32,7 +33,8 @@ extension TestEnvironment {
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
       mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, collections: collections,
-      openAPI: openAPI, faults: faults, toggles: toggles, values: values, defaults: defaults,
+      openAPI: openAPI, proto: proto, protoPaths: protoPaths, faults: faults, toggles: toggles, values: values,
+      defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
@@ -85,7 +87,8 @@ extension TestEnvironment {
   public static func provision(
     case name: String? = nil, mode: Mode? = nil, upstreams: [String: String] = [:],
     access: [String: UpstreamAccess] = [:], stubs: String? = nil, stubTemplates: Bool? = nil,
-    collections: String? = nil, openAPI: String? = nil, faults: [Fault] = [], toggles: [String: Value] = [:],
+    collections: String? = nil, openAPI: String? = nil, proto: [String] = [], protoPaths: [String] = [],
+    faults: [Fault] = [], toggles: [String: Value] = [:],
     values: [String: Value] = [:],
     defaults: [String: Value] = [:], credentials: [Credential] = [],
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
@@ -96,7 +99,8 @@ extension TestEnvironment {
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
       mode, upstreams: upstreams, access: access, stubs: stubs, stubTemplates: stubTemplates, collections: collections,
-      openAPI: openAPI, faults: faults, toggles: toggles, values: values, defaults: defaults,
+      openAPI: openAPI, proto: proto, protoPaths: protoPaths, faults: faults, toggles: toggles, values: values,
+      defaults: defaults,
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,

@@ -38,6 +38,9 @@ extension TestEnvironment {
     ///   - openAPI: the API's OpenAPI document, in YAML or JSON. Requests and stub responses are checked against it. In
     ///     mode `mock`, it also answers requests that no stub or collection answers. A relative path starts at the
     ///     folder of the test's file.
+    ///   - proto: the `.proto` files of gRPC services, or descriptor sets that protoc has written. Recordings then have
+    ///     each gRPC message as JSON, too. Relative paths start at the folder of the test's file.
+    ///   - protoPaths: folders in which the files that `proto` imports are looked up; by default the folder of each file.
     ///   - faults: network and backend faults.
     ///   - toggles: feature toggles of the app.
     ///   - values: values for the app's own keys.
@@ -66,8 +69,9 @@ extension TestEnvironment {
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
       stubs: String? = nil, stubTemplates: Bool? = nil,
-      collections: String? = nil, openAPI: String? = nil, faults: [Fault] = [], toggles: [String: Value] = [:],
-      values: [String: Value] = [:], defaults: [String: Value] = [:],
+      collections: String? = nil, openAPI: String? = nil, proto: [String] = [], protoPaths: [String] = [],
+      faults: [Fault] = [], toggles: [String: Value] = [:], values: [String: Value] = [:],
+      defaults: [String: Value] = [:],
       credentials: [Credential] = [], credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil,
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
       allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
@@ -85,6 +89,8 @@ extension TestEnvironment {
         failure = error
       }
       settings.openapi = openAPI
+      settings.proto = proto
+      settings.protoPaths = protoPaths
       settings.toggles = json(toggles, "toggle")
       settings.values = json(values, "value")
       settings.defaults = json(defaults, "user default")
@@ -149,6 +155,9 @@ extension TestEnvironment {
       var settings = settings
       let folder = identity.folder
       for path in [\EnvironmentConfiguration.stubs, \.collections, \.openapi] {
+        settings[keyPath: path] = settings[keyPath: path].map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
+      }
+      for path in [\EnvironmentConfiguration.proto, \.protoPaths] {
         settings[keyPath: path] = settings[keyPath: path].map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" }
       }
       settings.mode = settings.mode ?? project?.settings.mode

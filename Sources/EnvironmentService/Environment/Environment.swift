@@ -6,6 +6,7 @@ import Diorama
 import EnvironmentConfiguration
 package import Foundation
 import Dispatch
+import GRPCSchemas
 import HTTPMessages
 import HTTPServer
 package import LaunchContract
@@ -50,6 +51,8 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   /// The stubs, the request log, and the files of responses.
   let stubs: StubServer
+  /// The message types of gRPC services; nil if the configuration names none.
+  let grpcSchema: GRPCSchema?
   /// Makes requests slow or fail.
   let faults: FaultInjector
   /// Sends the requests of stubs with `proxyBaseUrl`, and of webhooks.
@@ -147,6 +150,7 @@ package final class Environment: Sendable {
     var replay: Replay?
     var recorder: CassetteRecorder?
     var stubs: StubServer
+    var grpcSchema: GRPCSchema?
     var faults: FaultSet
     var state: State
     var createdAt = Date()
@@ -190,6 +194,7 @@ package final class Environment: Sendable {
     replay = plan.replay
     recorder = plan.recorder
     stubs = plan.stubs
+    grpcSchema = plan.grpcSchema
     faults = FaultInjector(plan.faults, stubs: plan.stubs)
     // Invalid rules were an error when the environment was planned.
     tokenSigner = try? plan.specification.shift?.compiled().signer

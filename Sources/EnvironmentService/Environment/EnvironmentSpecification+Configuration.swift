@@ -29,6 +29,8 @@ extension EnvironmentSpecification {
     stubs = configuration.stubs
     collections = configuration.collections
     openAPI = configuration.openapi
+    if !configuration.proto.isEmpty { proto = configuration.proto }
+    if !configuration.protoPaths.isEmpty { protoPaths = configuration.protoPaths }
     stubsAreTemplates = configuration.stubTemplates
     if !configuration.faults.isEmpty {
       let settings = try CodedError.translating(to: .usage, try EnvironmentConfiguration.faults(configuration.faults))

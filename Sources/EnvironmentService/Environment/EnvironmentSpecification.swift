@@ -53,6 +53,10 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var faults: [FaultSettings]?
   /// The path of an OpenAPI document; nil for none.
   package var openAPI: String?
+  /// The paths of .proto files and descriptor sets of gRPC services; nil for none.
+  package var proto: [String]?
+  /// The folders of the files that these import; nil for none.
+  package var protoPaths: [String]?
   /// Whether all texts of stubs' responses are templates; nil for false.
   package var stubsAreTemplates: Bool?
   /// The backends, by name. If empty, replay uses those of the cassette.

@@ -75,7 +75,7 @@ extension Provisioning {
         id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,
         clock: snapshot.clock, seed: snapshot.seed, recordedAt: snapshot.recordedAt, notes: notes,
         upstreams: snapshot.upstreams, replay: replay, recorder: recorder,
-        stubs: stubs, faults: faults, state: state,
+        stubs: stubs, grpcSchema: try grpcSchema(specification), faults: faults, state: state,
         createdAt: RFC3339.parse(snapshot.createdAt) ?? Date(), isRestored: true)
     } catch {
       recorder?.release()

@@ -3,6 +3,7 @@ import Transforms
 package import Cassettes
 import EnvironmentConfiguration
 import Foundation
+import GRPCSchemas
 import HTTPMessages
 import LaunchContract
 import Stubs
@@ -64,6 +65,7 @@ package enum Provisioning {
       specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? (mode == .mock ? mockSeed : randomSeed())
     let stubs = try stubs(specification, mode: mode, seed: seed)
     notes += stubs.state.withLock(\.notes)
+    let grpcSchema = try grpcSchema(specification)
     let (shifter, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
     if let moved { notes.append(moved) }
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
@@ -100,7 +102,7 @@ package enum Provisioning {
     return Environment.Plan(
       id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
-      recorder: recorder, stubs: stubs,
+      recorder: recorder, stubs: stubs, grpcSchema: grpcSchema,
       faults: try CodedError.translating(
         to: .usage,
         // What an isolated command will ask for is not known yet.
@@ -122,6 +124,12 @@ package enum Provisioning {
     return try StubServer(
       folder: folder, collections: collections ?? CollectionSet(), contract: contract,
       areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
+  }
+
+  /// Reads the schema of gRPC services; nil if there is none.
+  static func grpcSchema(_ specification: EnvironmentSpecification) throws(CodedError) -> GRPCSchema? {
+    guard let files = specification.proto else { return nil }
+    return try GRPCSchema(files: files, importPaths: specification.protoPaths ?? [])
   }
 
   /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.

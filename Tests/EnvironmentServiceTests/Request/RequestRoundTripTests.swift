@@ -42,6 +42,8 @@ struct RequestRoundTripTests {
     configuration.stubTemplates = true
     configuration.collections = "/tmp/collections.json"
     configuration.openapi = "/tmp/api.yaml"
+    configuration.proto = ["/tmp/pets.proto"]
+    configuration.protoPaths = ["/tmp"]
     configuration.faults = [.string("reset,path=/a,nth=1"), .object(["status": .int(503)])]
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
