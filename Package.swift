@@ -200,7 +200,8 @@ let package = Package(
       name: "FuzzedParsers",
       dependencies: [
         "Basics", "Cassettes", "CassetteConversion", "CassetteChecks", "Transforms", "Stubs", "EnvironmentService",
-        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "HTTPMessages", "Gherkin", "CucumberExpressions",
+        "EnvironmentConfiguration", "ControlAPI", "LaunchContract", "GRPCSchemas", "HTTPMessages", "Gherkin",
+        "CucumberExpressions",
       ],
       path: "Tests/Fuzzing/Parsers"),
     .executableTarget(name: "Fuzzing", dependencies: ["FuzzedParsers"], path: "Tests/Fuzzing/Driver"),

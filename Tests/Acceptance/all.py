@@ -29,6 +29,7 @@ FEW = {
     "clients": [],
     "killed": ["--rounds", "6"],
     "http2": ["--megabytes", "40"],
+    "grpc_calls": [],
     "streams": [],
     "httpbin_roundtrip": [],
     "matching": [],

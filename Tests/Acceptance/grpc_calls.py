@@ -142,7 +142,7 @@ def secure(checks, folder):
     service = Service(key, certificate)
     check(
         checks, "grpcio to TLS", folder, client(API), ["--isolate", "--map", f"{API}=https://localhost:{service.port}"], service,
-        {"SSL_CERT_FILE": str(certificate)}, ["--isolate"])
+        {"CURL_CA_BUNDLE": str(certificate)}, ["--isolate"])
 
 
 def endpoints(checks, folder):

@@ -41,6 +41,8 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
   case collections
   /// OpenAPI documents, and the answer of the first operation.
   case openapi
+  /// gRPC messages with their schema: the length of a file descriptor in two bytes, the descriptor, then the message.
+  case grpc
   /// Feature files: a line with the name of the file, then its text.
   case gherkin
   /// Expressions of steps and tags: a line with the expression, then the text of a step.
@@ -69,6 +71,7 @@ package enum FuzzedParser: String, CaseIterable, Sendable {
     case .stubs: try StubFiles.mapping(bytes)
     case .collections: try StubFiles.collections(bytes)
     case .openapi: try StubFiles.openAPI(bytes)
+    case .grpc: try GRPCMessages.message(bytes)
     case .gherkin: try Features.file(bytes)
     case .expressions: try Expressions.read(bytes)
     }
