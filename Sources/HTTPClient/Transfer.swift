@@ -244,9 +244,13 @@ final class Transfer: @unchecked Sendable {
     driver.takeBack(raw)
   }
 
+  /// Whether the response is complete by a head with the status of a gRPC call. The server may then reset the stream, which
+  /// is an error for libcurl if the request has not been sent completely.
+  private var hasCallStatus: Bool { head.isComplete && head.isHTTP2 && head.headers["grpc-status"] != nil }
+
   /// Ends the transfer: notifies the waiting task, the response's stream and the request's stream.
   func end(_ error: (any Error)?) {
-    let error = failure ?? error
+    let error = failure ?? (hasCallStatus && !(error is CancellationError) ? nil : error)
     if error == nil {
       handOver(isWhole: true)
     } else if !(error is CancellationError) {
