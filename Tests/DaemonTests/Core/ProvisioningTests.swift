@@ -93,6 +93,19 @@ struct ProvisioningTests {
     await test.stop()
   }
 
+  @Test("refuses .proto files and their import paths outside the roots")
+  func protoRoots() async throws {
+    let test = try TestManager { $0.cassetteRoots = ["/nowhere/cassettes"] }
+    for setting in [\ProvisioningRequest.proto, \.protoPaths] {
+      var request = ProvisioningRequest.mock
+      request[keyPath: setting] = ["/etc/pets.proto"]
+      let refusal = await Self.error { _ = try await test.manager.provision(request) }
+      #expect(refusal?.status == 422 && refusal?.title == "Path not allowed", "\(refusal?.detail ?? "")")
+    }
+    #expect(try test.isEmpty)
+    await test.stop()
+  }
+
   @Test("refuses a header for a URL that only the cassette names, with advice for API users")
   func secretOfCassette() async throws {
     let test = try TestManager()
