@@ -87,6 +87,8 @@ final class InterceptorCore: @unchecked Sendable {
   private struct State {
     var isStopping = false
     var lastNumber: UInt64 = 0
+    /// TLS connections that their clients closed soon, without a request.
+    var unused: [Destination] = []
     /// What ends connections that others own.
     var enders: [UInt64: @Sendable () -> Void] = [:]
   }
@@ -171,11 +173,17 @@ final class InterceptorCore: @unchecked Sendable {
   ///   - destination: where it wanted to connect to.
   ///   - start: when the handshake was complete, in nanoseconds of the monotonic clock.
   func clientLeft(_ channel: TLSChannel, _ destination: Destination, since start: UInt64) {
-    // Browsers open spare connections, which they close when they end.
-    let isTrusted = trustedHosts.withLock { $0.contains(destination.host) }
-    let isSoon = !isTrusted && monotonicNanoseconds() - start < Self.refusal
-    guard let cause = channel.refusal ?? (isSoon ? "it closed the connection without a request" : nil) else { return }
-    delegate.noticed(.certificateRefused(destination, cause: cause))
+    if let cause = channel.refusal { return delegate.noticed(.certificateRefused(destination, cause: cause)) }
+    guard monotonicNanoseconds() - start < Self.refusal else { return }
+    // Browsers open spare connections. Whether another one shows that they trust the certificate is known at the end.
+    state.withLock { if !$0.unused.contains(destination) { $0.unused.append(destination) } }
+  }
+
+  private func reportUnused() {
+    let trusted = trustedHosts.withLock { $0 }
+    for destination in state.withLock({ $0.unused }) where !trusted.contains(destination.host) {
+      delegate.noticed(.certificateRefused(destination, cause: "it closed the connection without a request"))
+    }
   }
 
   // MARK: Connections that others own
@@ -227,6 +235,7 @@ final class InterceptorCore: @unchecked Sendable {
     await open.waitIgnoringCancellation(until: .now + .seconds(5)) { $0 == 0 }
     // The HTTP server closes a socket just after it has said so.
     for worker in workers { await worker.roundTrip() }
+    if isFirst { reportUnused() }
   }
 }
 

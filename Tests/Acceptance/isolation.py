@@ -656,7 +656,7 @@ def protocols(checks, bench, user):
             "HTTP/1.0 of curl": f"curl -sS --http1.0 {API}/get",
             "a redirect from http to https": f"curl -sS -L {plain}/redirect",
             "a chunked upload": f"head -c 300000 /dev/zero | curl -sS -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary @- {API}/post",
-            "Expect: 100-continue": f"head -c 300000 /dev/zero | curl -sSv -H 'Expect: 100-continue' --data-binary @- {API}/post 2>&1 | grep -o '^{{.*\\|HTTP/1.1 100 Continue'",
+            "Expect: 100-continue": f"head -c 300000 /dev/zero | curl -sSv --http1.1 -H 'Expect: 100-continue' --data-binary @- {API}/post 2>&1 | grep -o '^{{.*\\|HTTP/1.1 100 Continue'",
             "an IPv6 address": "curl -sS -g 'http://[2001:db8::5]:8081/get'",
             "an IPv4 address": "curl -sS http://192.0.2.5/get",
             "a port": "curl -sS https://port.example.com:8443/get",
@@ -924,7 +924,8 @@ def figures(checks, bench, user):
             load = f"wrk -t1 -c{connections} -d2s "
             rates = {}
             for name, url in (("plain", "http://api.example.com/get"), ("TLS", f"{API}/get")):
-                run = user.run("replay", "figures", f"{load} {url}")
+                # The load generator ends by the real clock.
+                run = user.run("replay", "figures", f"{load} {url}", "--clock", "system")
                 rates[name] = float((re.search(r"Requests/sec:\s+([\d.]+)", run.output) or [0, 0])[1]), "Non-2xx" in run.output or run.status
             direct = user.start([word for word in user.words("replay", "figures", ["sh", "-c", f"{load} $DIORAMA_ENDPOINT_PLAIN/get"], words) if not word.startswith("--isolate")])
             output, errors = direct.communicate()

@@ -54,18 +54,19 @@ struct TLSTests {
 
   @Test("takes a client that leaves after the handshake for one that refuses the certificate")
   func leavingClient() async throws {
-    try await withInterceptor { setting in
+    let delegate = TestDelegate(TestHandler.mirror)
+    let destination = try await withInterceptor(delegate) { setting in
       let outcome = try await run([
         "openssl", "s_client", "-connect", "127.0.0.1:\(setting.port)", "-servername", "pinned.example",
       ])
       #expect(outcome.status == 0, "\(outcome.words)")
-      try await setting.delegate.state.wait { !$0.events.isEmpty }
-      let destination = Destination(address: "127.0.0.1", port: setting.port, name: "pinned.example", isTLS: true)
-      #expect(
-        setting.delegate.state.withLock { $0.events } == [
-          .certificateRefused(destination, cause: "it closed the connection without a request")
-        ])
+      return Destination(address: "127.0.0.1", port: setting.port, name: "pinned.example", isTLS: true)
     }
+    // Another connection could have shown that the client trusts the certificate.
+    #expect(
+      delegate.state.withLock { $0.events } == [
+        .certificateRefused(destination, cause: "it closed the connection without a request")
+      ])
   }
 
   @Test("serves many requests on one connection, and eight clients at once")

@@ -33,16 +33,22 @@ struct UnusedConnectionTests {
     }
   }
 
-  @Test("are spare ones if the client has trusted the certificate before")
-  func spare() async throws {
+  @Test(
+    "are spare ones if the client trusts the certificate, as other connections show, by both versions",
+    arguments: ["--http1.1", "--http2"], [true, false])
+  func spare(version: String, isFirst: Bool) async throws {
     let delegate = TestDelegate(TestHandler.mirror)
     try await withInterceptor(delegate) { setting in
-      let outcome = try await run(setting.curl("spare.example"))
-      #expect(outcome.status == 0, "\(outcome.words)")
+      func request() async throws {
+        let outcome = try await run(setting.curl("spare.example", "/", [version]))
+        #expect(outcome.status == 0, "\(outcome.words)")
+      }
+      if !isFirst { try await request() }
       let spare = try await run([
         "openssl", "s_client", "-connect", "127.0.0.1:\(setting.port)", "-servername", "spare.example",
       ])
       #expect(spare.status == 0, "\(spare.words)")
+      if isFirst { try await request() }
     }
     #expect(delegate.state.withLock { $0.events } == [])
   }
