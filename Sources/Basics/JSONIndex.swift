@@ -164,6 +164,26 @@ package struct JSONIndex {
       }
     }
 
+    /// A copy of the value.
+    package var json: JSON {
+      switch part.kind {
+      case .null: return .null
+      case .yes: return .bool(true)
+      case .no: return .bool(false)
+      case .number: return .number(scalar ?? "")
+      case .text: return .string(string ?? "")
+      case .array: return .array((array.map(Array.init) ?? []).map(\.json))
+      case .object:
+        var members: [JSON.Member] = []
+        var name = index + 1
+        while name < part.next {
+          members.append(.init(at(name).string ?? "", at(name + 1).json))
+          name = parts[name + 1].next
+        }
+        return .object(members)
+      }
+    }
+
     private var text: JSONText? {
       part.kind == .text ? JSONText(range: part.range, length: part.length) : nil
     }

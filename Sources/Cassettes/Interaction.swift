@@ -1,3 +1,4 @@
+package import Basics
 package import HTTPMessages
 
 /// One recorded request with its response, as the upstream received and sent them: without endpoint URLs, and with
@@ -45,6 +46,8 @@ package struct RecordedRequest: Sendable {
   package var headers: Headers
   /// The bytes as sent, without transfer coding.
   package var body: RecordedBody
+  /// The messages of a gRPC body as JSON, for people; `null` for those that cannot be decoded. Replay uses the bytes.
+  package var messages: [JSON] = []
 
   package init(method: String, url: String, headers: Headers, body: RecordedBody) {
     self.method = method
@@ -72,6 +75,8 @@ package struct RecordedResponse: Sendable {
   package var end: BodyEnd
   /// The trailer fields of a chunked body.
   package var trailers: Headers
+  /// As in ``RecordedRequest/messages``.
+  package var messages: [JSON] = []
 
   package init(
     status: Int, reason: String, headers: Headers, body: RecordedBody, isBodyAsSent: Bool = false,

@@ -72,6 +72,8 @@ extension HAR {
         webSocket: frames)
       interaction.isSetup = entry["_diorama"]?["setup"]?.bool ?? false
       interaction.interleaving = try interleaving(entry["_diorama"])
+      interaction.request.messages = messages(request["postData"])
+      interaction.response.messages = messages(content)
       let hasNoBodyByRule = method == "HEAD" || status == 204 || status == 304
       let wasLost = body.length == 0 && content?["text"]?.length == nil && content?["size"]?.int ?? 0 > 0
       return .interaction(interaction, isIncomplete: wasLost && !hasNoBodyByRule)
@@ -231,6 +233,9 @@ extension HAR.EntryDecoder {
     }
     return parts
   }
+
+  /// Decodes the messages of a gRPC body.
+  func messages(_ body: JSONIndex.Value?) -> [JSON] { body?["_diorama"]?["messages"]?.json.array ?? [] }
 
   /// Decodes ``Interaction/interleaving``.
   func interleaving(_ notes: JSONIndex.Value?) throws(CodedError) -> [Int] {

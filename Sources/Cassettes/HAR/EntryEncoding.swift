@@ -57,7 +57,7 @@ extension HAR {
         $0.array { items in for item in query { encode(name: item.name, value: item.value, to: &items) } }
       }
       if request.body.length > 0 {
-        object.member("postData") { postData(request.body, mimeType: request.headers["Content-Type"], to: &$0) }
+        object.member("postData") { postData(request, to: &$0) }
       }
       object.member("headersSize", number: "-1")
       object.member("bodySize", number: "\(request.body.length)")
@@ -137,6 +137,7 @@ extension HAR {
     }
     if response.end != .whole { members.append(.init("cut", .bool(true))) }
     if response.end == .open { members.append(.init("open", .bool(true))) }
+    if !response.messages.isEmpty { members.append(.init("messages", .array(response.messages))) }
     return members.isEmpty ? nil : .object(members)
   }
 
@@ -144,10 +145,10 @@ extension HAR {
   ///
   /// HAR defines no encoding here, so `_diorama` marks a binary body. `params` and `text` exclude each other; only
   /// `text` preserves the bytes as sent.
-  private static func postData(_ body: RecordedBody, mimeType: String?, to writer: inout JSONWriter) {
+  private static func postData(_ request: RecordedRequest, to writer: inout JSONWriter) {
     writer.object { data in
-      data.member("mimeType", string: mimeType ?? unknownType)
-      switch body {
+      data.member("mimeType", string: request.headers["Content-Type"] ?? unknownType)
+      switch request.body {
       case .file(let name, let length):
         data.member("text", string: "")
         data.member("_file", string: name)
@@ -157,7 +158,12 @@ extension HAR {
           data.member("text", string: text)
         } else {
           data.member("text", string: Base64.encode(bytes))
-          data.member("_diorama") { $0.object { $0.member("encoding", string: "base64") } }
+          data.member("_diorama") {
+            $0.object { notes in
+              notes.member("encoding", string: "base64")
+              if !request.messages.isEmpty { notes.member("messages", .array(request.messages)) }
+            }
+          }
         }
       }
     }

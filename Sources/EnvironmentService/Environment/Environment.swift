@@ -51,6 +51,8 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   /// The stubs, the request log, and the files of responses.
   let stubs: StubServer
+  /// Asked from upstreams while recording.
+  let reflectedSchemas = Guarded<ReflectedSchemas>([:])
   /// The message types of gRPC services; nil if the configuration names none.
   let grpcSchema: GRPCSchema?
   /// Makes requests slow or fail.

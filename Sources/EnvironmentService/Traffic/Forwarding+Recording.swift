@@ -43,7 +43,10 @@ extension Forwarding {
     interaction.response.isBodyAsSent = isAsSent || responseBody.isTooLarge
     interaction.response.parts = try responseBody.parts(of: content)
     interaction.response.end = end
-    interaction.interleaving = answered.interleaving?.counts ?? []
+    if let interleaving = answered.interleaving {
+      interaction.interleaving = interleaving.counts
+      await environment.addMessages(to: &interaction, by: self)
+    }
     try recorder.append(interaction, number: number)
     let tooLarge = noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut)
     note(.recorded, status: response.status, request, text: failure ?? tooLarge, isLost: failure != nil)
