@@ -268,8 +268,8 @@ let package = Package(
       name: "EnvironmentServiceTests",
       dependencies: [
         "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
-        "Diorama", "FollowingApp", "HTTP2Echo", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient", "HTTPMessages",
-        "GRPCSchemas", "LaunchContract",
+        "Diorama", "FollowingApp", "HTTP2Echo", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient",
+        "HTTPMessages", "GRPCSchemas", "LaunchContract",
       ]),
     .testTarget(
       name: "DioramaTestingTests",

@@ -1,6 +1,6 @@
 """A client of grpc_service.py, for grpc_calls.py: grpc_client.py URL…. Prints what it receives, and nothing that depends on time.
 
-A URL is of a scheme and a host, such as https://api.example. A word that is no URL names a variable that has it.
+A URL is of a scheme and a host, such as https://api.example. Any other word names a variable that contains one.
 """
 
 import os
@@ -17,7 +17,7 @@ TIMEOUT = 60
 def show(what, answers, call):
     print(what, [bytes(answer).hex() for answer in answers], flush=True)
     named = lambda fields: sorted((key, value) for key, value in fields or () if key.startswith(("x-", "grpc-status-details")))
-    # What grpcio says of a deadline depends on where it noticed it.
+    # The text for a deadline depends on where grpcio noticed it.
     details = "" if call.code() == grpc.StatusCode.DEADLINE_EXCEEDED else call.details()
     print(what, call.code(), repr(details), named(call.initial_metadata()), named(call.trailing_metadata()), flush=True)
 
