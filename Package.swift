@@ -119,6 +119,7 @@ let package = Package(
         "Basics", "ChildProcesses", "EventLoops", .target(name: "CPosixSpawn", condition: .when(platforms: [.linux])),
       ]),
     .target(name: "ControlAPI", dependencies: ["Basics", "EnvironmentConfiguration", "LaunchContract"]),
+    .target(name: "RunComparison", dependencies: ["Basics", "ControlAPI"]),
     .target(
       name: "DaemonClient",
       dependencies: [
@@ -141,7 +142,7 @@ let package = Package(
       name: "DioramaTesting",
       dependencies: [
         "Basics", "EnvironmentConfiguration", "DaemonClient", "ControlAPI", "ChildProcesses", "Diorama",
-        "LaunchContract", "HTTPMessages", "LocalHTTP",
+        "LaunchContract", "HTTPMessages", "LocalHTTP", "RunComparison",
       ] + embeddedHosting),
     .target(name: "DioramaURLSession", dependencies: ["Basics", "DioramaTesting", "HTTPMessages"]),
     .target(name: "Gherkin"),
@@ -170,7 +171,7 @@ let package = Package(
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
         "ChildProcesses", "Isolation", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
         "CassetteConversion", "CassetteChecks", "Transforms", "FeatureTestSources", "Gherkin", "CucumberExpressions",
-        "ScenarioReports", "HTTPServer", "Interception",
+        "ScenarioReports", "HTTPServer", "Interception", "RunComparison",
         "CBuild",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),
@@ -257,6 +258,9 @@ let package = Package(
       dependencies: ["Basics", "TestSupport", "Cassettes", "Transforms", "HTTPMessages", "LaunchContract"]),
     .testTarget(name: "GRPCSchemasTests", dependencies: ["Basics", "TestSupport", "GRPCSchemas"]),
     .testTarget(name: "PortLeasesTests", dependencies: ["Basics", "TestSupport", "PortLeases", "HTTPMessages"]),
+    .testTarget(
+      name: "RunComparisonTests",
+      dependencies: ["Basics", "ControlAPI", "EnvironmentConfiguration", "RunComparison"]),
     .testTarget(
       name: "DaemonTests",
       dependencies: [

@@ -407,3 +407,11 @@ extension Report {
       recording: recording, ok: false)
   }
 }
+
+extension [String: String] {
+  /// The variables by which a program finds its environment, such as `DIORAMA_ENDPOINT_API`, without the token and the
+  /// contract.
+  package var namingEnvironment: [String: String] {
+    filter { $0.key.hasPrefix("DIORAMA_") && !["DIORAMA_TOKEN", "DIORAMA_CONTRACT"].contains($0.key) }
+  }
+}

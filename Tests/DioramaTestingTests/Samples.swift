@@ -3,6 +3,10 @@ import Foundation
 import Testing
 import XCTest
 
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
 /// Tests whose outcome is observed from outside; see ``NestedRun``.
 @Suite("Samples", .enabled(if: NestedRun.isInside))
 struct Samples {
@@ -22,6 +26,37 @@ struct Samples {
     try await app.wait(forOutput: "last output")
     while app.state == .running { await Task.yield() }
   }
+
+  @Test("draws a random value in each run", .environment(.mock), .verified(runs: 3))
+  func unequal() async throws {
+    let app = shell("echo id $1", UUID().uuidString, in: .current)
+    try await app.launch()
+    try await app.wait(for: .exited(0))
+  }
+
+  @Test(
+    "sends another request in each run",
+    .environment(.replay, upstreams: ["clinic": "https://clinic.example"], cassette: NestedRun.value("CASSETTE")),
+    .verified(runs: 2))
+  func unequalRequests() async throws {
+    let url = try TestEnvironment.current.endpoint("clinic").appendingPathComponent("a")
+    var request = URLRequest(url: url)
+    request.httpMethod = "POST"
+    request.httpBody = Data("{\"id\": \"\(UUID())\"}".utf8)
+    _ = try await URLSession.shared.data(for: request)
+  }
+
+  @Test("fails in the same way in each run", .environment(.mock), .verified(runs: 4))
+  func failing() {
+    print("run of the test")
+    Issue.record("always")
+  }
+
+  @Test("is verified without an environment", .verified())
+  func withoutEnvironment() {}
+
+  @Test("is verified too often", .environment(.mock), .verified(runs: 1000))
+  func tooOften() {}
 
   @Test("waits for missing output", .environment(.mock))
   func hanging() async throws {

@@ -77,9 +77,7 @@ enum RunCommand {
       }
     }
     report.commandStatus = outcome.status
-    report.variables = environment.variables.filter {
-      $0.key.hasPrefix("DIORAMA_") && !["DIORAMA_TOKEN", "DIORAMA_CONTRACT"].contains($0.key)
-    }
+    report.variables = environment.variables.namingEnvironment
     withExtendedLifetime((ports, sockets)) {}
     // If the command was not started, the error has been printed.
     if hasStarted, !options.isQuiet {

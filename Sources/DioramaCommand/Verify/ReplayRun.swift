@@ -2,7 +2,7 @@ import Basics
 import ChildProcesses
 import ControlAPI
 import Foundation
-import Synchronization
+import RunComparison
 
 #if canImport(Darwin)
   import Darwin
@@ -14,7 +14,7 @@ import Synchronization
 struct ReplayRun: Sendable {
   /// The result.
   struct Outcome: Sendable {
-    var conditions: VerifyPlan.Conditions
+    var conditions: RunPlan.Conditions
     var trace: Trace
     var report: Report
     var seconds: Double
@@ -22,7 +22,7 @@ struct ReplayRun: Sendable {
     var outputSize: Int
   }
 
-  let conditions: VerifyPlan.Conditions
+  let conditions: RunPlan.Conditions
   /// The arguments of `diorama` up to `--`, without those for the journal and the report, and the command with `--`.
   let options: [String]
   let command: [[UInt8]]
@@ -87,9 +87,9 @@ struct ReplayRun: Sendable {
       processes: last.flatMap { $0 > Int(pid) ? Int(pid) + 1...$0 : nil })
     return Outcome(
       conditions: conditions,
-      trace: try Trace(
-        facts: facts, journal: FileManager.default.contents(atPath: journal) ?? Data(), report: report, status: status,
-        output: output.bytes, errors: errors.bytes),
+      trace: Trace(
+        facts: facts, journal: try Trace.entries(of: FileManager.default.contents(atPath: journal) ?? Data()),
+        report: report, status: status, output: output.bytes, errors: errors.bytes),
       report: report, seconds: ended - started, outputSize: max(output.size, errors.size))
   }
 
@@ -113,25 +113,6 @@ struct RunFailure: Error {
   /// The exit status of `diorama run`.
   let status: Int32
   let message: String
-}
-
-/// Threads that keep all processors busy at normal priority.
-final class BusyThreads: Sendable {
-  private let isOver = Atomic(false)
-
-  /// - Parameter count: how many threads.
-  init(_ count: Int) {
-    for _ in 0..<count {
-      Thread.detachNewThread { [self] in
-        var number: UInt64 = 1
-        while !isOver.load(ordering: .relaxed) { number = number &* 6_364_136_223_846_793_005 &+ 1 }
-        withExtendedLifetime(number) {}
-      }
-    }
-  }
-
-  /// Ends them.
-  func stop() { isOver.store(true, ordering: .relaxed) }
 }
 
 /// Forwards signals that end a command to all runs, so that they end before this process does.

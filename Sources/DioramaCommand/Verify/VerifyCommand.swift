@@ -4,6 +4,7 @@ import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import LaunchContract
+import RunComparison
 
 /// `diorama verify`: replays a command several times, and compares what the runs did.
 enum VerifyCommand {
@@ -48,7 +49,7 @@ enum VerifyCommand {
 
     // Endpoints at fixed ports can be used by one run at a time.
     let hasFixedPorts = options.specification.mainPort != nil || !(options.specification.endpointPorts ?? [:]).isEmpty
-    let plan = VerifyPlan(runs: count, isStressed: parsed.has("--stress"), isSequential: hasFixedPorts)
+    let plan = RunPlan(runs: count, isStressed: parsed.has("--stress"), isSequential: hasFixedPorts)
     let arguments = passed(parsed, mode: mode ?? (options.specification.mode == .mock ? "mock" : "replay"))
     let outcomes: [ReplayRun.Outcome]
     do {

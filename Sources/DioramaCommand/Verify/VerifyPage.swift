@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import RunComparison
 import ScenarioReports
 
 /// The result of `diorama verify` as a page to read.
@@ -58,7 +59,7 @@ struct VerifyPage {
       Self.table(["Runs", "Value"], &html) { html in
         for value in difference.values {
           html.element("tr") { html in
-            html.element("td", text: VerifyResult.list(value.runs, limit: 20))
+            html.element("td", text: Difference.list(value.runs, limit: 20))
             html.element("td") { html in
               if let text = value.text {
                 html.element("code", text: text)
@@ -89,7 +90,7 @@ struct VerifyPage {
           html.element("tr", ["class": isBad ? "bad" : nil]) { html in
             for text in [
               "\(run.run)", "\(run.status)", "\(run.requests)", "\(run.unmatched)", String(format: "%.2f", run.seconds),
-              run.conditions, group.isEmpty ? "no other" : VerifyResult.list(group, limit: 20),
+              run.conditions, group.isEmpty ? "no other" : Difference.list(group, limit: 20),
             ] { html.element("td", text: text) }
           }
         }

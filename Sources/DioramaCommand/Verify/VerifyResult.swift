@@ -1,6 +1,7 @@
 import Basics
 import ControlAPI
 import Foundation
+import RunComparison
 
 /// The result of `diorama verify`, as its JSON has it.
 struct VerifyResult: Encodable, Sendable {
@@ -78,14 +79,11 @@ struct VerifyResult: Encodable, Sendable {
     return "\(count) failed in the same way, with status \(status)"
   }
 
-  /// A part of a line with its style.
-  typealias Styled = (String, ReportText.Style) -> String
-
   /// The lines for a terminal.
   ///
   /// - Parameter styled: adds a style to a text.
   /// - Returns: the lines. Only `styled` can add control characters; others are escaped.
-  func lines(_ styled: Styled) -> [String] {
+  func lines(_ styled: Difference.Styled) -> [String] {
     let seconds = runs.reduce(0) { $0 + $1.seconds }
     let counts = Set(runs.map(\.requests)).sorted()
     let requests = counts == [1] ? "1 request" : "\(alternatives(counts.map(String.init))) requests"
@@ -95,27 +93,9 @@ struct VerifyResult: Encodable, Sendable {
         + String(format: "%.2f s in all", seconds)
     ]
     if !deterministic {
-      lines.append("the same in these runs: " + groups.map { Self.list($0, limit: 20) }.joined(separator: " | "))
+      lines.append("the same in these runs: " + groups.map { Difference.list($0, limit: 20) }.joined(separator: " | "))
     }
-    for (index, difference) in differences.enumerated() {
-      let byte = difference.byte.map { ", byte \($0)" } ?? ""
-      let place = difference.place.escapedForTerminal + byte
-      guard index == 0 else {
-        let look = difference.kind.look.map { "; looks like \($0)" } ?? ""
-        lines.append("also: \(place)\(look)")
-        continue
-      }
-      lines.append(styled("first difference: ", .bad) + place)
-      for value in difference.values.prefix(5) {
-        lines.append(
-          "  run\(value.runs.count == 1 ? "" : "s") \(Self.list(value.runs, limit: 5)): "
-            + (value.text ?? "missing").escapedForTerminal)
-      }
-      if let look = difference.kind.look { lines.append("  looks like \(look): \(difference.reason)") }
-      for (number, lever) in difference.levers.enumerated() {
-        lines.append(number == 0 ? "  to fix it: \(lever)" : "    \(lever)")
-      }
-    }
+    lines += Difference.lines(differences, styled)
     for run in runs.prefix(10) where !deterministic {
       lines.append(
         "run \(run.run): status \(run.status), \(counted(run.requests, "request"))"
@@ -124,11 +104,5 @@ struct VerifyResult: Encodable, Sendable {
     lines += failures
     lines += notes.map { styled("note", .doubtful) + ": \($0.escapedForTerminal)" }
     return lines
-  }
-
-  /// `1, 2 and 4 more`.
-  static func list(_ runs: [Int], limit: Int) -> String {
-    let shown = runs.prefix(limit).map(String.init).joined(separator: ", ")
-    return runs.count > limit ? "\(shown) and \(runs.count - limit) more" : shown
   }
 }

@@ -30,12 +30,15 @@ import EnvironmentConfiguration
     /// - Parameters:
     ///   - settings: the checked settings.
     ///   - isContinuousIntegration: whether `CI` is set, so that `once` never records.
+    ///   - journal: the path of a file for the journal with requests; nil for none.
     /// - Returns: the environment.
     /// - Throws: a `CodedError`.
     static func provision(
-      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool
+      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, journal: String?
     ) throws(CodedError) -> any EnvironmentBackend {
       var specification = try EnvironmentSpecification(settings, isChecked: true)
+      specification.journalFile = journal
+      specification.journalsRequests = journal != nil
       specification.isContinuousIntegration = isContinuousIntegration
       return try EmbeddedBackend(specification, ports: settings.ports)
     }
@@ -149,7 +152,7 @@ import EnvironmentConfiguration
     }
 
     static func provision(
-      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool
+      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, journal: String?
     ) throws(CodedError) -> any EnvironmentBackend {
       throw CodedError(
         .usage,

@@ -1,5 +1,4 @@
 import EnvironmentConfiguration
-import Synchronization
 public import Testing
 
 /// Provisions an environment around each test; write it as `.environment(…)`.
@@ -20,29 +19,16 @@ public struct EnvironmentTrait: TestTrait, SuiteTrait, TestScoping {
     let configuration = (traits.isEmpty ? [self] : traits).reduce(TestEnvironment.Configuration()) {
       $1.configuration.inside($0)
     }
-    var identity = TestIdentity(test, case: testCase)
-    identity.splitsCases = true
-    let environment: TestEnvironment
-    do { environment = try await TestEnvironment.make(configuration, for: identity, reporter: reporter) } catch {
+    let run = ScopedRun(test: test, testCase: testCase, configuration: configuration)
+    if let verification = test.traits.lazy.compactMap({ $0 as? VerificationTrait }).last {
+      return try await verification.verify(run, reporter, performing: function)
+    }
+    let result: ScopedRun.Result
+    do { result = try await run.finish(function) } catch {
       return reporter.fail(error.description)
     }
-    let hasFailed = Atomic(false)
-    let watching = IssueHandlingTrait.compactMapIssues { issue in
-      if issue.isFailure { hasFailed.store(true, ordering: .relaxed) }
-      return issue
-    }
-    do {
-      try await TestEnvironment.$scopedTest.withValue(test.id) {
-        try await environment.asCurrent {
-          try await watching.provideScope(for: test, testCase: testCase) { try await function() }
-        }
-      }
-    } catch {
-      if let ending = await environment.finish(hasFailed: true) { reporter.report(ending) }
-      throw error
-    }
-    let ending = await environment.finish(hasFailed: hasFailed.load(ordering: .relaxed))
-    if let ending { reporter.report(ending) }
+    if let outcome = result.outcome { reporter.report(outcome) }
+    if let error = result.error { throw error }
   }
 }
 

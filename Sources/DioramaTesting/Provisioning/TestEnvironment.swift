@@ -62,8 +62,16 @@ public final class TestEnvironment: Sendable {
   }
 
   /// Provisions an environment, in this process or in a daemon.
+  ///
+  /// - Parameters:
+  ///   - configuration: the settings of the environment.
+  ///   - identity: the test.
+  ///   - reporter: reports failures.
+  ///   - journal: the path of a file for the journal with requests, which an environment in a daemon does not write.
+  /// - Returns: the environment.
+  /// - Throws: ``DioramaTestingError``.
   static func make(
-    _ configuration: Configuration, for identity: TestIdentity, reporter: Reporter
+    _ configuration: Configuration, for identity: TestIdentity, reporter: Reporter, journal: String? = nil
   ) async throws(DioramaTestingError) -> TestEnvironment {
     let variables = ProcessInfo.processInfo.environment
     let settings = try configuration.resolved(for: identity, variables: variables)
@@ -77,7 +85,7 @@ public final class TestEnvironment: Sendable {
         if let home {
           try await DaemonBackend(settings, isContinuousIntegration: isContinuousIntegration, home: home)
         } else {
-          try EmbeddedHosting.provision(settings, isContinuousIntegration: isContinuousIntegration)
+          try EmbeddedHosting.provision(settings, isContinuousIntegration: isContinuousIntegration, journal: journal)
         }
     } catch {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
@@ -240,6 +248,9 @@ public final class TestEnvironment: Sendable {
       throw DioramaTestingError(.environment, error.message)
     }
   }
+
+  /// The variables by which programs find the environment, without secrets; empty if they are not available.
+  var ownVariables: [String: String] { ((try? launchEnvironment()) ?? [:]).namingEnvironment }
 
   /// The local URLs of the environment, by the names of their upstreams.
   package var endpoints: [String: String] { backend.endpoints }

@@ -21,6 +21,8 @@ package struct TestOutcome {
   var tails = ""
   /// The applications' output and the report, for a failed test.
   package var attachments: [Attachment] = []
+  /// The environment's report; nil if it is not available.
+  var report: Report?
   /// What happened in the environment, if it was to be kept.
   package var journal: [JournalPage.Entry] = []
 
@@ -36,6 +38,7 @@ package struct TestOutcome {
   ) {
     let crashed = applications.filter { $0.state.isCrash && $0.process?.isExpected == false }
     let apps = applications.map { "\n\($0.name): \($0.state.text)\($0.process?.tail() ?? "")" }.joined()
+    self.report = try? report.get()
     switch report {
     case .failure(let error): failure = "no report of the environment of \(name): \(error.message)" + apps
     case .success(let report) where !report.ok:

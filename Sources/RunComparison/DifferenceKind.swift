@@ -1,7 +1,7 @@
 import Basics
 
 /// What a value that differs from run to run looks like.
-enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
+package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
   case instant, uuid, counter, hashOrder, race, random, temporaryPath, port, process, duration, address
   /// Something happened in one run only: a request, a line, a string.
   case extra
@@ -9,7 +9,7 @@ enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
   case unknown
 
   /// What it looks like, to follow `looks like`; nil for nothing.
-  var look: String? {
+  package var look: String? {
     switch self {
     case .instant: "a time of the system's clock"
     case .uuid: "a random UUID"
@@ -26,6 +26,14 @@ enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
     }
   }
 
+  /// What runs are started with.
+  package enum Interface: Sendable {
+    /// `diorama verify`.
+    case command
+    /// The trait `.verified` of a Swift test.
+    case test
+  }
+
   /// Where a difference is, as far as it matters for what to do about it.
   enum Place: Sendable, Equatable {
     /// In a part of a request that is compared with the cassette; with the rule that ignores it, if there is one.
@@ -37,57 +45,81 @@ enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
 
   /// What to do about it, most likely fix first.
   ///
-  /// - Parameter place: where it is.
+  /// - Parameters:
+  ///   - place: where it is.
+  ///   - interface: what the runs were started with.
   /// - Returns: sentences without a full stop.
-  func levers(at place: Place) -> [String] {
-    guard let first = fixes else { return place.exceptions.map { "if it does not matter, \($0)" } }
-    return first + place.exceptions.map { "or \($0)" }
+  func levers(at place: Place, in interface: Interface = .command) -> [String] {
+    guard let first = fixes(in: interface) else {
+      return place.exceptions(in: interface).map { "if it does not matter, \($0)" }
+    }
+    return first + place.exceptions(in: interface).map { "or \($0)" }
   }
 
   /// What to do in the program; nil if that is not known.
-  private var fixes: [String]? {
+  private func fixes(in interface: Interface) -> [String]? {
+    let isTest = interface == .test
     switch self {
-    case .instant: ["take the time from the environment's clock (controls.clock, or clock.start in DIORAMA_CONTRACT)"]
-    case .uuid: ["take it from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)"]
+    case .instant:
+      return ["take the time from the environment's clock (controls.clock, or clock.start in DIORAMA_CONTRACT)"]
+    case .uuid: return ["take it from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)"]
     case .random:
-      [
+      return [
         "take it from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)",
         "or give the program's own generator a fixed seed",
       ]
     case .counter:
-      [
+      return [
         "reset the file or database that counts before each run, or keep it in a new folder",
         "or take the value from the string store (controls.strings, or POST $DIORAMA_CONTROL/strings)",
       ]
     case .hashOrder:
-      [
+      return [
         "sort the elements",
         "or fix the hash seed: PYTHONHASHSEED=0 for Python, SWIFT_DETERMINISTIC_HASHING=1 for Swift, PERL_HASH_SEED=0 for Perl",
       ]
     case .race:
-      [
+      return [
         "send the requests one after another, or use their results in a fixed order",
-        "or let the order not decide the answers: --order request or --order free",
+        "or let the order not decide the answers: "
+          + (isTest ? "order: .request or order: .free" : "--order request or --order free"),
       ]
-    case .temporaryPath: ["use a fixed path, or a path relative to the temporary folder"]
-    case .port: ["let Diorama choose the port: --port NAME, then bind DIORAMA_PORT_NAME"]
-    case .process: ["use DIORAMA_ENVIRONMENT where an ID of the run is needed"]
-    case .duration: ["measure by the environment's clock, which is frozen by default (controls.clock)"]
-    case .address: ["print a name or an ID of the object"]
-    case .extra, .unknown: nil
+    case .temporaryPath: return ["use a fixed path, or a path relative to the temporary folder"]
+    case .port:
+      return [
+        isTest
+          ? "let Diorama choose the port: ports: [\"NAME\"], then bind DIORAMA_PORT_NAME"
+          : "let Diorama choose the port: --port NAME, then bind DIORAMA_PORT_NAME"
+      ]
+    case .process: return ["use DIORAMA_ENVIRONMENT where an ID of the run is needed"]
+    case .duration: return ["measure by the environment's clock, which is frozen by default (controls.clock)"]
+    case .address: return ["print a name or an ID of the object"]
+    case .extra, .unknown: return nil
     }
   }
 }
 
 extension DifferenceKind.Place {
   /// How to leave a value there out of the comparison.
-  fileprivate var exceptions: [String] {
+  fileprivate func exceptions(in interface: DifferenceKind.Interface) -> [String] {
+    let isTest = interface == .test
     switch self {
-    case .matched(let rule?): ["ignore it with this rule in diorama.json: \(rule)"]
-    case .matched(nil): ["ignore it with a rule in diorama.json (diorama rules suggest)"]
-    case .header(let name): ["leave the field out of the comparison: --ignore-header \(name)"]
-    case .output: ["leave it out of the output, or the output out of the comparison: --ignore-output"]
-    case .other: []
+    case .matched(let rule?): return ["ignore it with this rule in diorama.json: \(rule)"]
+    case .matched(nil):
+      return [
+        isTest ? "ignore it with a rule (rules:)" : "ignore it with a rule in diorama.json (diorama rules suggest)"
+      ]
+    case .header(let name):
+      return [
+        "leave the field out of the comparison: "
+          + (isTest ? ".verified(ignoringHeaders: [\"\(name)\"])" : "--ignore-header \(name)")
+      ]
+    case .output:
+      return [
+        "leave it out of the output, or the output out of the comparison: "
+          + (isTest ? ".verified(comparesOutput: false)" : "--ignore-output")
+      ]
+    case .other: return []
     }
   }
 }

@@ -1,59 +1,111 @@
 import Basics
-import ControlAPI
+package import ControlAPI
 import Foundation
 
-/// A difference between runs of a command.
-struct Difference: Sendable, Encodable {
+/// A difference between runs of a command or test.
+package struct Difference: Sendable, Encodable {
   /// What differs.
-  enum Subject: String, Sendable, Encodable, CaseIterable {
+  package enum Subject: String, Sendable, Encodable, CaseIterable {
     // In the order in which differences are listed: a request may be the cause of what follows it.
     case request, strings, toggles, output, errors, status, failures
   }
 
   /// A value in the runs that have it.
-  struct Value: Sendable, Encodable, Equatable {
-    var runs: [Int]
+  package struct Value: Sendable, Encodable, Equatable {
+    package var runs: [Int]
     /// The text around the difference; nil if these runs lack it.
-    var text: String?
+    package var text: String?
   }
 
-  var subject: Subject
+  package var subject: Subject
   /// What differs, such as `request 2, POST http://h/a, body $.id`.
-  var place: String
+  package var place: String
   /// How many bytes are equal before it; nil where that means nothing.
-  var byte: Int?
-  var values: [Value]
-  var kind: DifferenceKind
+  package var byte: Int?
+  package var values: [Value]
+  package var kind: DifferenceKind
   /// Why it has this kind; empty if it is unknown.
-  var reason: String
+  package var reason: String
   /// What to do about it, most likely fix first.
-  var levers: [String]
+  package var levers: [String]
 }
 
-/// Compares the traces of several runs of a command.
+extension Difference {
+  /// A part of a line with its style.
+  package typealias Styled = (String, ReportText.Style) -> String
+
+  /// The differences as lines: all about the first one, and a line for each of the others.
+  ///
+  /// - Parameters:
+  ///   - differences: the differences, the most likely cause first.
+  ///   - styled: adds a style to a text.
+  /// - Returns: the lines. Only `styled` can add control characters; others are escaped.
+  package static func lines(_ differences: [Difference], _ styled: Styled = { text, _ in text }) -> [String] {
+    var lines: [String] = []
+    for (index, difference) in differences.enumerated() {
+      let byte = difference.byte.map { ", byte \($0)" } ?? ""
+      let place = difference.place.escapedForTerminal + byte
+      guard index == 0 else {
+        let look = difference.kind.look.map { "; looks like \($0)" } ?? ""
+        lines.append("also: \(place)\(look)")
+        continue
+      }
+      lines.append(styled("first difference: ", .bad) + place)
+      for value in difference.values.prefix(5) {
+        lines.append(
+          "  run\(value.runs.count == 1 ? "" : "s") \(list(value.runs, limit: 5)): "
+            + (value.text ?? "missing").escapedForTerminal)
+      }
+      if let look = difference.kind.look { lines.append("  looks like \(look): \(difference.reason)") }
+      for (number, lever) in difference.levers.enumerated() {
+        lines.append(number == 0 ? "  to fix it: \(lever)" : "    \(lever)")
+      }
+    }
+    return lines
+  }
+
+  /// Lists the numbers of runs, such as `1, 2 and 4 more`.
+  ///
+  /// - Parameters:
+  ///   - runs: the numbers.
+  ///   - limit: how many to list.
+  /// - Returns: the list.
+  package static func list(_ runs: [Int], limit: Int) -> String {
+    let shown = runs.prefix(limit).map(String.init).joined(separator: ", ")
+    return runs.count > limit ? "\(shown) and \(runs.count - limit) more" : shown
+  }
+}
+
+/// Compares the traces of several runs of a command or test.
 ///
 /// Requests correspond if they are equal: the same method, key by the matching rules (or URL and body, without a key)
 /// and header fields, counted where they repeat. Their order is no difference by itself: two requests are ordered only if
 /// they are in each run. If the runs made the same requests, but equal ones got different answers, their order decided,
 /// which is a race.
-struct TraceComparison: Sendable {
+package struct TraceComparison: Sendable {
   /// The runs in groups that agree, each in order; the first group has the first run.
-  private(set) var groups: [[Int]] = []
+  package private(set) var groups: [[Int]] = []
   /// The first difference of each subject.
-  private(set) var differences: [Difference] = []
+  package private(set) var differences: [Difference] = []
   /// What is no difference, but worth knowing.
-  private(set) var notes: [String] = []
+  package private(set) var notes: [String] = []
 
   private let traces: [Trace]
   private let ignoredHeaders: Set<String>
   private let comparesOutput: Bool
+  private let interface: DifferenceKind.Interface
 
   /// - Parameters:
   ///   - traces: one for each run, at least one.
   ///   - ignoredHeaders: the names of header fields that are not compared, in any case.
   ///   - comparesOutput: whether standard output and error are compared.
-  init(_ traces: [Trace], ignoredHeaders: [String] = [], comparesOutput: Bool = true) {
+  ///   - interface: what the runs were started with, for what to do about a difference.
+  package init(
+    _ traces: [Trace], ignoredHeaders: [String] = [], comparesOutput: Bool = true,
+    interface: DifferenceKind.Interface = .command
+  ) {
     self.traces = traces
+    self.interface = interface
     // These depend on the body, and on the connection.
     self.ignoredHeaders = Set(ignoredHeaders.map { $0.lowercased() } + ["content-length", "connection"])
     self.comparesOutput = comparesOutput
@@ -115,7 +167,7 @@ struct TraceComparison: Sendable {
     if failures[0] != failures[1] {
       all.append(
         Found(
-          subject: .failures, place: "failures of the environment", identity: "failures",
+          subject: .failures, place: "failures", identity: "failures",
           left: failures[0].isEmpty ? nil : failures[0], right: failures[1].isEmpty ? nil : failures[1]))
     }
     return all
@@ -371,7 +423,7 @@ struct TraceComparison: Sendable {
     return Difference(
       subject: subject, place: chosen.place, byte: chosen.difference?.byte, values: values,
       kind: classification.kind, reason: classification.reason,
-      levers: classification.kind.levers(at: chosen.levers))
+      levers: classification.kind.levers(at: chosen.levers, in: interface))
   }
 
   private func classify(_ found: Found, _ samples: [Sample], _ first: Trace, _ other: Trace?) -> Classification {

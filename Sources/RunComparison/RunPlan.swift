@@ -1,25 +1,25 @@
-/// How the runs of `diorama verify` are scheduled: which ones at once, and under which conditions.
+/// How the runs of a verification are scheduled: which ones at once, and under which conditions.
 ///
 /// The first run is alone and undisturbed, and so is the second of more than three. The others run in pairs and, with
 /// stress, under conditions that differ.
-struct VerifyPlan: Sendable, Equatable {
+package struct RunPlan: Sendable, Equatable {
   /// The conditions of a run.
-  struct Conditions: Sendable, Equatable {
+  package struct Conditions: Sendable, Equatable {
     /// The number of the run, from 1.
-    var run: Int
+    package var run: Int
     /// How many other runs there are at the same time.
-    var beside = 0
+    package var beside = 0
     /// The processor that the run is bound to, modulo their number; nil for any.
-    var processor: Int?
+    package var processor: Int?
     /// The nice value; 0 for that of the caller.
-    var nice = 0
+    package var nice = 0
     /// Whether as many threads as there are processors are busy at normal priority.
-    var isBusy = false
+    package var isBusy = false
 
-    var isUndisturbed: Bool { self == Self(run: run) }
+    package var isUndisturbed: Bool { self == Self(run: run) }
 
     /// Such as `beside 1 other, on one processor`.
-    var text: String {
+    package var text: String {
       var parts = [beside == 0 ? "alone" : "beside \(beside == 1 ? "1 other" : "\(beside) others")"]
       if processor != nil { parts.append("on one processor") }
       if nice > 0 { parts.append("nice \(nice)") }
@@ -29,13 +29,13 @@ struct VerifyPlan: Sendable, Equatable {
   }
 
   /// The runs at the same time, one group after another.
-  private(set) var groups: [[Conditions]] = []
+  package private(set) var groups: [[Conditions]] = []
 
   /// - Parameters:
   ///   - count: the number of runs.
   ///   - isStressed: whether to disturb them.
   ///   - isSequential: whether to run one at a time.
-  init(runs count: Int, isStressed: Bool, isSequential: Bool) {
+  package init(runs count: Int, isStressed: Bool, isSequential: Bool) {
     var next = 1
     let undisturbed = count > 3 ? 2 : 1
     func conditions(_ run: Int, beside: Int) -> Conditions {

@@ -1,9 +1,9 @@
 import Basics
-import ControlAPI
-import Foundation
+package import ControlAPI
+package import Foundation
 
-/// What one run of a command did, as far as it is compared with other runs.
-struct Trace: Sendable {
+/// What one run of a command or test did, as far as it is compared with other runs.
+package struct Trace: Sendable {
   /// A request of the command.
   struct Request: Sendable {
     /// Its number in the run, from 1, in the order of the answers.
@@ -47,61 +47,90 @@ struct Trace: Sendable {
   }
 
   /// What is known about a run besides what it did. Values that differ are compared with it.
-  struct Facts: Sendable {
+  package struct Facts: Sendable {
     /// The number of the run, from 1.
-    var run: Int
+    package var run: Int
     /// When it was started and when it had ended, in seconds since 1970.
     var time: ClosedRange<Double>
     /// The process IDs that the system assigned during the run; nil if unknown.
     var processes: ClosedRange<Int>?
+
+    /// - Parameters:
+    ///   - run: the number of the run, from 1.
+    ///   - time: when it was started and when it had ended, in seconds since 1970.
+    ///   - processes: the process IDs that the system assigned during the run; nil if unknown.
+    package init(run: Int, time: ClosedRange<Double>, processes: ClosedRange<Int>? = nil) {
+      self.run = run
+      self.time = time
+      self.processes = processes
+    }
   }
 
   /// The largest output in bytes that is compared.
-  static let outputLimit = 4 << 20
+  package static let outputLimit = 4 << 20
 
-  var facts: Facts
+  package var facts: Facts
   var requests: [Request] = []
   var output: [UInt8] = []
   var errors: [UInt8] = []
   /// The exit status of the command itself.
   var commandStatus: Int32 = 0
   /// The exit status of the run: that of the command, or 3 if only its environment failed.
-  var status: Int32 = 0
+  package var status: Int32 = 0
   var strings = Report.Strings()
   var toggles: [String: JSON] = [:]
-  var failures: [String] = []
+  package private(set) var failures: [String] = []
 }
 
 extension Trace {
-  /// Reads what a run of `diorama run` has written.
+  /// Describes a run whose failures are all that is known.
   ///
   /// - Parameters:
   ///   - facts: what is known about the run.
-  ///   - journal: its journal with requests, as NDJSON.
+  ///   - failures: what failed.
+  package init(facts: Facts, failures: [String]) {
+    self.facts = facts
+    self.failures = failures
+  }
+
+  /// Reads a journal file.
+  ///
+  /// - Parameter file: the entries, as NDJSON.
+  /// - Returns: the entries.
+  /// - Throws: the error of an entry that cannot be decoded.
+  package static func entries(of file: Data) throws -> [JournalPage.Entry] {
+    let decoder = JSONDecoder()
+    return try file.split(separator: UInt8(ascii: "\n")).map { try decoder.decode(JournalPage.Entry.self, from: $0) }
+  }
+
+  /// - Parameters:
+  ///   - facts: what is known about the run.
+  ///   - journal: its journal, with requests if they are known.
   ///   - report: its report.
+  ///   - failures: what failed in addition to the report's failures.
   ///   - status: its exit status.
   ///   - output: its standard output.
   ///   - errors: its standard error.
-  /// - Throws: the error of a journal that cannot be decoded.
-  init(facts: Facts, journal: Data, report: Report, status: Int32, output: [UInt8], errors: [UInt8]) throws {
+  package init(
+    facts: Facts, journal: [JournalPage.Entry], report: Report, failures: [String] = [], status: Int32,
+    output: [UInt8], errors: [UInt8]
+  ) {
     let names = OwnNames(report.variables ?? [:])
     self.facts = facts
     self.status = status
     commandStatus = report.commandStatus ?? status
     strings = report.strings
     toggles = report.toggles.read
-    failures = report.failures.map(names.replaced)
+    self.failures = (failures + report.failures).map(names.replaced)
     self.output = names.replaced(Array(output.prefix(Self.outputLimit)))
     self.errors = names.replaced(Array(errors.prefix(Self.outputLimit)))
-    let decoder = JSONDecoder()
     let rules = report.unmatched.reduce(into: [String: String]()) { rules, unmatched in
       guard let setting = unmatched.fix?.setting else { return }
       rules["\(unmatched.method) \(unmatched.url)"] = String(decoding: setting.encoded(.line), as: UTF8.self)
     }
     // The numbers of the requests among the entries, to count those before an entry.
     var entries: [Int] = []
-    for line in journal.split(separator: UInt8(ascii: "\n")) {
-      let entry = try decoder.decode(JournalPage.Entry.self, from: line)
+    for entry in journal {
       guard !["note", "clock", "string"].contains(entry.kind) else { continue }
       entries.append(entry.number)
       let sent = entry.request

@@ -4,7 +4,7 @@ import EnvironmentConfiguration
 import Foundation
 import Testing
 
-@testable import DioramaCommand
+@testable import RunComparison
 
 @Suite("Comparing the traces of runs")
 struct TraceComparisonTests {
@@ -212,8 +212,8 @@ struct TraceComparisonTests {
       ], unused: [], strings: .init(), toggles: .init(), durationSeconds: 0, failures: [], ok: false)
     report.commandStatus = 0
     report.variables = ["DIORAMA_ENDPOINT_API": "http://127.0.0.1:40123"]
-    let trace = try Trace(
-      facts: .init(run: 1, time: 0...1), journal: Data(journal.utf8), report: report, status: 3,
+    let trace = Trace(
+      facts: .init(run: 1, time: 0...1), journal: try Trace.entries(of: Data(journal.utf8)), report: report, status: 3,
       output: Array("at http://127.0.0.1:40123".utf8), errors: [])
     #expect(trace.requests.map(\.number) == [1, 2])
     // Both arrived before the first was answered.

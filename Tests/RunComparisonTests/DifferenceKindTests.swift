@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DioramaCommand
+@testable import RunComparison
 
 @Suite("What a value that differs looks like")
 struct DifferenceKindTests {
