@@ -56,8 +56,27 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
     return first + place.exceptions(in: interface).map { "or \($0)" }
   }
 
-  /// What to do in the program; nil if that is not known.
+  /// What to do, most likely fix first; nil if that is not known.
   private func fixes(in interface: Interface) -> [String]? {
+    guard var fixes = fixesOfProgram(in: interface) else { return nil }
+    if interface == .command, let isolation { fixes.append("or, without a change to the program, \(isolation)") }
+    return fixes
+  }
+
+  /// The option of `diorama run` that makes such values equal in each run; nil if there is none.
+  private var isolation: String? {
+    let random = "record and verify with --isolate --random: --seed decides the values, by default as recorded"
+    return switch self {
+    case .instant: "give it the environment's clock: --isolate"
+    case .uuid, .random, .hashOrder: random
+    case .address: "record and verify with --isolate --random, which turns address randomization off"
+    case .process: "give it process IDs of its own: --isolate"
+    default: nil
+    }
+  }
+
+  /// What to do in the program; nil if that is not known.
+  private func fixesOfProgram(in interface: Interface) -> [String]? {
     let isTest = interface == .test
     switch self {
     case .instant:

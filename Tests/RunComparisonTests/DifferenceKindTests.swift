@@ -81,6 +81,17 @@ struct DifferenceKindTests {
     }
   }
 
+  @Test("names what isolation makes equal in each run, except for a test, which cannot be isolated")
+  func isolation() {
+    for kind in DifferenceKind.allCases {
+      let lever = kind.levers(at: .other).last { $0.contains("--isolate") }
+      #expect((lever != nil) == [.instant, .uuid, .random, .hashOrder, .address, .process].contains(kind))
+      #expect(lever?.contains("--random") == (lever == nil ? nil : ![.instant, .process].contains(kind)))
+      let test = kind.levers(at: .header("X-A"), in: .test) + kind.levers(at: .output, in: .test)
+      #expect(!test.contains { $0.contains("--") }, "\(test)")
+    }
+  }
+
   @Test("a set, a dictionary or a query in another order is an order")
   func permutations() throws {
     for (left, right) in [
