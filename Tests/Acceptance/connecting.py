@@ -81,8 +81,9 @@ def main():
         twice(checks, "proxy variable", folder, both, ["sh", "-c", f'curl -s -x "$DIORAMA_PROXY" --noproxy "" {api.url}/x'],
               expected=[said("api", "/x")])
         run = support.Run("replay", folder / "proxy", ["curl", "-sS", "https://api.example.com/"], (), ["--proxy"])
-        checks.that(run.status != 0 and run.report["unmatched"][0]["refusal"].startswith("CONNECT is not served"),
-                    "https through the proxy is refused and named", run)
+        checks.that(run.status != 0 and run.report["unmatched"][0]["refusal"].startswith("CONNECT is not served")
+                    and "--isolate" in run.report["unmatched"][0]["refusal"],
+                    "https through the proxy is refused and named, with what serves it", run)
 
         # http and https of one host are different backends.
         named = {"plain": "http://shop.example.com", "secure": "https://shop.example.com"}

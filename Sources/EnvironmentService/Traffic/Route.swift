@@ -21,7 +21,9 @@ enum Route: Sendable, Equatable {
   init(method: String, target: String, port: Int?, addresses: AddressMap) {
     if method == "CONNECT" {
       self = .refused(
-        "CONNECT is not served; give the app the endpoint's http:// URL (DIORAMA_ENDPOINT_NAME), which needs no tunnel")
+        "CONNECT is not served on this port; give the app the endpoint's http:// URL (DIORAMA_ENDPOINT_NAME), which needs no "
+          + "tunnel, or intercept its own URLs with diorama run --isolate, whose proxy serves CONNECT (--isolate=proxy)"
+      )
     } else if let absolute = Self.absolute(target) {
       let authority = absolute.authority
       if let index = addresses.upstream(authority: authority, scheme: absolute.scheme) {
