@@ -78,10 +78,9 @@ final class InterceptionWorker: EventSource, @unchecked Sendable {
   /// - Parameters:
   ///   - descriptor: a non-blocking stream socket, which the worker owns.
   ///   - destination: where the program wanted to connect to.
-  ///   - received: bytes that were already read from the socket.
   ///   - admission: counts the connection.
-  func adopt(_ descriptor: Int32, _ destination: Destination, _ received: [UInt8], _ admission: Admission) {
-    let isAccepted = loop.enqueue { [self] in begin(descriptor, destination, received, admission) }
+  func adopt(_ descriptor: Int32, _ destination: Destination, _ admission: Admission) {
+    let isAccepted = loop.enqueue { [self] in begin(descriptor, destination, admission) }
     if !isAccepted { close(descriptor) }
   }
 
@@ -102,14 +101,10 @@ final class InterceptionWorker: EventSource, @unchecked Sendable {
 
   // MARK: On the loop's thread
 
-  private func begin(_ descriptor: Int32, _ destination: Destination, _ received: [UInt8], _ admission: Admission) {
+  private func begin(_ descriptor: Int32, _ destination: Destination, _ admission: Admission) {
     guard core != nil else {
       close(descriptor)
       return
-    }
-    guard received.isEmpty else {
-      // What was read cannot be put back, so a relay carries it to a connection of its own.
-      return split(SocketChannel(descriptor), destination, received: received, admission)
     }
     let user: any DescriptorUser =
       destination.port == 53 && !destination.isTLS
@@ -124,19 +119,15 @@ final class InterceptionWorker: EventSource, @unchecked Sendable {
   /// - Parameters:
   ///   - channel: the program's side, which is not watched any more.
   ///   - destination: where the program wanted to connect to.
-  ///   - received: bytes that precede those of the channel.
   ///   - admission: counts the connection.
-  func split(
-    _ channel: any HalfClosableChannel, _ destination: Destination, received: [UInt8] = [], _ admission: Admission
-  ) {
+  func split(_ channel: any HalfClosableChannel, _ destination: Destination, _ admission: Admission) {
     guard core != nil, let (near, far) = SocketChannel.pair() else {
       admission.core.delegate.noticed(
         .failed("no socket pair for \(destination): \(String(cString: strerror(errno))); raise 'ulimit -n'"))
       return channel.close()
     }
     let relay = Relay(
-      client: channel, server: SocketChannel(near), isServerLocal: true, destination, received: received, admission,
-      on: self)
+      client: channel, server: SocketChannel(near), isServerLocal: true, destination, admission, on: self)
     let inner = InterceptedConnection(far, destination, admission, on: self, relay: relay)
     users[channel.descriptor] = relay
     users[near] = relay

@@ -32,9 +32,6 @@ package final class Interceptor: Sendable {
     package init() {}
   }
 
-  /// The names that programs asked for, and their addresses.
-  package var names: NameTable { core.names }
-
   let core: InterceptorCore
 
   /// Prepares an interceptor, without accepting connections.
@@ -66,16 +63,6 @@ package final class Interceptor: Sendable {
   /// - Throws: `CodedError` if the system fails. The interceptor owns the sockets in any case.
   package func start(listener: Int32, nameServers: [Int32] = []) throws(CodedError) {
     try core.start(listener, nameServers)
-  }
-
-  /// Handles an established tunnel, such as one made by CONNECT on another port, like an accepted connection.
-  ///
-  /// - Parameters:
-  ///   - descriptor: a connected stream socket, which the interceptor owns from now on.
-  ///   - destination: where the program wants to connect to.
-  ///   - received: bytes that were already read from the socket.
-  package func serve(_ descriptor: Int32, destination: Destination, received: [UInt8] = []) {
-    core.serve(descriptor, destination, received)
   }
 
   /// Closes the sockets and all connections, and waits until they are closed. Further calls wait, too.
@@ -135,18 +122,6 @@ final class InterceptorCore: @unchecked Sendable {
       acceptor.stop()
       throw error
     }
-  }
-
-  func serve(_ descriptor: Int32, _ destination: Destination, _ received: [UInt8]) {
-    guard let admission = Admission(self) else {
-      close(descriptor)
-      return
-    }
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-    var destination = destination
-    if destination.name == nil { destination.name = names.name(of: destination.address) }
-    admission.worker.adopt(descriptor, destination, received, admission)
   }
 
   /// A destination that a program has named, such as by CONNECT.

@@ -54,7 +54,7 @@ final class ListenerSource: EventSource {
       setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
       var destination = core.configuration.destination?(descriptor) ?? Self.destination(of: descriptor)
       if destination.name == nil { destination.name = core.names.name(of: destination.address) }
-      admission.worker.adopt(descriptor, destination, [], admission)
+      admission.worker.adopt(descriptor, destination, admission)
     }
     if isFull {
       isFull = false

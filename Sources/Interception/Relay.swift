@@ -40,7 +40,7 @@ final class Relay: DescriptorUser, @unchecked Sendable {
 
   init(
     client: any HalfClosableChannel, server: any HalfClosableChannel, isServerLocal: Bool, _ destination: Destination,
-    received: [UInt8] = [], _ admission: Admission, on worker: InterceptionWorker
+    _ admission: Admission, on worker: InterceptionWorker
   ) {
     self.client = client
     self.server = server
@@ -48,8 +48,6 @@ final class Relay: DescriptorUser, @unchecked Sendable {
     self.destination = destination
     self.admission = admission
     self.worker = worker
-    up.pending = received
-    up.count = received.count
     worker.watch(client.descriptor, for: .reading)
     worker.watch(server.descriptor, for: .reading)
   }

@@ -19,8 +19,6 @@ package enum HelperRequest: Sendable, Equatable {
   case argument([UInt8])
   /// A variable of the command, as `NAME=VALUE`.
   case variable([UInt8])
-  /// The command's working directory, an absolute path.
-  case folder(String)
   /// Mounts a file over a file, or a folder over a folder; both are absolute paths.
   case bind(source: String, target: String)
   /// Gives the command the clock of a page, whose descriptor comes with the packet, if the system permits it.
@@ -46,7 +44,6 @@ package enum HelperRequest: Sendable, Equatable {
       switch self {
       case .argument(let value): [Array("arg".utf8), value]
       case .variable(let value): [Array("env".utf8), value]
-      case .folder(let path): ["cwd", path].map { Array($0.utf8) }
       case .bind(let source, let target): ["bind", source, target].map { Array($0.utf8) }
       case .clock: ["clock", Self.wish].map { Array($0.utf8) }
       case .random(let seed): ["random", Self.wish, seed].map { Array($0.utf8) }
@@ -63,7 +60,7 @@ package enum HelperRequest: Sendable, Equatable {
       }
       switch self {
       case .variable where !value.contains(UInt8(ascii: "=")): throw error("has no '='; remove it")
-      case .folder, .bind, .preload:
+      case .bind, .preload:
         guard value.first == UInt8(ascii: "/") else { throw error("is not an absolute path; add its folder") }
       default: break
       }
@@ -83,7 +80,6 @@ package enum HelperRequest: Sendable, Equatable {
     return switch self {
     case .argument(let value): "the argument '\(start(value))'"
     case .variable(let value): "the variable '\(start(Array(value.prefix { $0 != UInt8(ascii: "=") })))'"
-    case .folder(let path): "the working directory '\(start(Array(path.utf8)))'"
     case .bind(let source, let target): "mounting '\(start(Array(source.utf8)))' over '\(start(Array(target.utf8)))'"
     case .random: "the seed"
     case .preload(let path): "the library '\(start(Array(path.utf8)))'"
@@ -94,7 +90,7 @@ package enum HelperRequest: Sendable, Equatable {
 
 /// A kind of socket in the network of an isolated command.
 package enum IsolatedSocketKind: String, Sendable, CaseIterable {
-  case tcp4, tcp6, udp4, udp6
+  case tcp4, tcp6
 }
 
 /// A packet from `diorama-isolate`.

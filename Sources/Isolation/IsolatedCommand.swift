@@ -75,7 +75,6 @@ import Foundation
 
     private let arguments: [[UInt8]]
     private let environment: [[UInt8]]
-    private let folder: String?
     private let binds: [Bind]
     private let control: Control
     private let state: Guarded<State>
@@ -88,19 +87,17 @@ import Foundation
     /// - Parameters:
     ///   - arguments: the program, looked up inside in the `PATH` of `environment`, and its arguments.
     ///   - environment: all variables of the command, as `NAME=VALUE`.
-    ///   - folder: the absolute path of the working directory; nil for that of this process.
     ///   - binds: the files that the command sees in place of others; a later one may be inside an earlier one.
     ///   - control: what it gets in place of real values.
     ///   - files: the command's descriptors. Others are inherited unless they are close-on-exec.
     ///   - helper: the helper's executable.
     /// - Throws: ``NotStarted`` if no descriptors are left.
     package init(
-      _ arguments: [[UInt8]], environment: [[UInt8]], folder: String? = nil, binds: [Bind] = [],
+      _ arguments: [[UInt8]], environment: [[UInt8]], binds: [Bind] = [],
       control: Control = Control(), files: [Spawn.FileAction] = [], helper: IsolationHelper
     ) throws(NotStarted) {
       self.arguments = arguments
       self.environment = environment
-      self.folder = folder
       self.binds = binds
       self.control = control
       let ends = try DescriptorPair.packetSockets()
@@ -137,7 +134,7 @@ import Foundation
     package func handshake() throws(CodedError) -> IsolatedNetwork {
       let requests =
         binds.map { HelperRequest.bind(source: $0.source, target: $0.target) }
-        + environment.map(HelperRequest.variable) + (folder.map { [.folder($0)] } ?? [])
+        + environment.map(HelperRequest.variable)
         + arguments.map(HelperRequest.argument) + (control.seed.map { [.random(seed: $0)] } ?? [])
         + (control.clock != nil ? control.library.map { [.preload($0)] } ?? [] : []) + [.setup]
       let packets = try requests.map { request throws(CodedError) in try request.encoded() }

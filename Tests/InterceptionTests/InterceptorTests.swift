@@ -60,26 +60,6 @@ struct InterceptorTests {
     }
   }
 
-  @Test("continues a tunnel that was made elsewhere, with bytes already read")
-  func adopted() async throws {
-    try await withInterceptor { setting in
-      for received in ["", "GET /received HTTP/1.1\r\n"] {
-        let (ours, theirs) = try #require(SocketChannel.pair())
-        _ = fcntl(ours, F_SETFL, 0)
-        let client = RawClient(connected: ours)
-        setting.interceptor.serve(
-          theirs, destination: Destination(address: "192.0.2.1", port: 80, name: "b.example"),
-          received: Array(received.utf8))
-        let text = try await onThread {
-          try client.exchange(
-            (received.isEmpty ? "GET /received HTTP/1.1\r\n" : "") + "Host: b.example\r\n\r\n"
-          ).text
-        }
-        #expect(text == "GET /received b.example 0")
-      }
-    }
-  }
-
   @Test("passes on an upgraded connection over TLS")
   func upgrade() async throws {
     let handler = TestHandler { _ in

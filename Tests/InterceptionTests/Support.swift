@@ -3,9 +3,10 @@ import EventLoops
 import Foundation
 import HTTPMessages
 import HTTPServer
-import Interception
 import TestSupport
 import Testing
+
+@testable import Interception
 
 /// A delegate that records what happens.
 final class TestDelegate: InterceptionDelegate {
@@ -102,7 +103,7 @@ func withInterceptor(
   let (listener, port) = try tcpListener()
   try interceptor.start(listener: listener, nameServers: nameServers)
   let setting = Setting(
-    port: port, names: interceptor.names, delegate: delegate, interceptor: interceptor, authority: file.path,
+    port: port, names: interceptor.core.names, delegate: delegate, interceptor: interceptor, authority: file.path,
     server: server)
   let result: Result<Void, any Error>
   do { result = .success(try await body(setting)) } catch { result = .failure(error) }

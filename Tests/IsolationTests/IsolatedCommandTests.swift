@@ -55,17 +55,11 @@ struct IsolatedCommandTests {
     }
   }
 
-  @Test("start in the working directory; one that is missing is an error")
+  @Test("start in the working directory of this process")
   func folder() async throws {
     try await onThread {
-      let folder = try Folder()
-      let (_, output, _) = try Isolated("pwd", folder: folder.path).finish()
-      #expect(output == Array("\(folder.path)\n".utf8))
-      let isolated = try Isolated("pwd", folder: folder.file("none"))
-      try isolated.command.start()
-      #expect(isolated.wait() == 126)
-      let error = try #require(throws: NotStarted.self) { try isolated.command.end() }
-      #expect(error.status == 126 && error.message.contains("chdir \(folder.file("none"))"), "\(error)")
+      let (_, output, _) = try Isolated("pwd").finish()
+      #expect(output == Array("\(FileManager.default.currentDirectoryPath)\n".utf8))
     }
   }
 
@@ -126,7 +120,7 @@ struct IsolatedCommandTests {
         var type: Int32 = 0
         var size = socklen_t(4)
         getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size)
-        #expect(UInt32(type) == (kind.rawValue.hasPrefix("tcp") ? SOCK_STREAM.rawValue : SOCK_DGRAM.rawValue))
+        #expect(UInt32(type) == SOCK_STREAM.rawValue)
       }
       kill(isolated.pid, SIGTERM)
       #expect(isolated.wait() == 128 + SIGTERM)

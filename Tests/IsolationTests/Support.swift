@@ -85,7 +85,7 @@ final class Isolated: Sendable {
   /// Starts the helper, and creates the namespaces.
   init(
     _ arguments: [[UInt8]], variables: [[UInt8]] = ["PATH=\(Isolated.path)"].map { Array($0.utf8) },
-    folder: String? = nil, binds: [IsolatedCommand.Bind] = [], control: IsolatedCommand.Control = .init(),
+    binds: [IsolatedCommand.Bind] = [], control: IsolatedCommand.Control = .init(),
     helper: IsolationHelper? = nil
   ) throws {
     let pipe = try DescriptorPair.pipe()
@@ -99,7 +99,7 @@ final class Isolated: Sendable {
     network = Guarded(nil)
     do {
       command = try IsolatedCommand(
-        arguments, environment: variables, folder: folder, binds: binds, control: control,
+        arguments, environment: variables, binds: binds, control: control,
         files: [.pass(inputPipe.read, as: 0), .pass(pipe.write, as: 1)],
         helper: try helper ?? Machine.helper.get())
       var spawn = command.spawn
@@ -119,10 +119,9 @@ final class Isolated: Sendable {
   }
 
   convenience init(
-    _ words: String..., folder: String? = nil, binds: [IsolatedCommand.Bind] = [],
-    control: IsolatedCommand.Control = .init()
+    _ words: String..., binds: [IsolatedCommand.Bind] = [], control: IsolatedCommand.Control = .init()
   ) throws {
-    try self.init(words.map { Array($0.utf8) }, folder: folder, binds: binds, control: control)
+    try self.init(words.map { Array($0.utf8) }, binds: binds, control: control)
   }
 
   deinit {
