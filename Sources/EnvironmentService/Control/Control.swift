@@ -1,12 +1,13 @@
 import Basics
 import Transforms
 import Cassettes
+import ControlAPI
 import Foundation
 package import HTTPMessages
 import LaunchContract
 
 /// The paths under `/__diorama/` on an environment's main port. Apps report through them, and programs in any language
-/// get random values from them.
+/// get random values from them, and move the clock.
 struct Control: Sendable {
   /// The maximum size of a body in bytes, enough for the longest random string in any alphabet.
   private static let bodyLimit = 8 << 20
@@ -26,10 +27,11 @@ struct Control: Sendable {
     }
     switch (request.method, name) {
     case ("POST", "/strings"): return try await strings(decode(request))
+    case ("POST", "/clock"): return try await moveClock(decode(request))
     case ("POST", "/usage"): return try await usage(decode(request))
     case ("GET", "/state"): return try await state(request, query: String(path.dropFirst(name.count + 1)))
     case ("POST", "/acknowledge"): return try await acknowledge(decode(request))
-    case (_, "/strings"), (_, "/usage"), (_, "/acknowledge"):
+    case (_, "/strings"), (_, "/clock"), (_, "/usage"), (_, "/acknowledge"):
       throw Problem(
         status: 405, title: "Method not allowed", detail: "use POST for \(path)", headers: ["Allow": "POST"])
     case (_, "/state"):
@@ -106,6 +108,27 @@ struct Control: Sendable {
       environment.failRecording(error)
       throw Problem(status: 507, title: "The value cannot be recorded", detail: error.message)
     }
+  }
+
+  /// Moves the clock of all programs, and returns once apps that follow it have applied the move.
+  private func moveClock(_ request: ClockMoveRequest) async throws -> Response {
+    let seconds = request.timeoutSeconds ?? 30
+    guard 0...3600 ~= seconds else {
+      throw Problem(
+        status: 422, title: "Invalid timeout", detail: "timeoutSeconds: \(seconds) is not between 0 and 3600")
+    }
+    let moved: Environment.Moved
+    do throws(CodedError) {
+      moved = try await environment.moveClock(
+        try Environment.ClockMove(request), afterSleepers: request.sleepers, timeout: .seconds(seconds))
+    } catch {
+      let status = error.kind == .usage ? 422 : error.kind == .unanswered ? 409 : 507
+      throw Problem(status: status, title: "The clock was not moved", detail: error.message)
+    }
+    let answer = ClockMoveAnswer(
+      now: RFC3339.format(moved.now, exactly: true), revision: moved.revision, woken: moved.woken)
+    return Response(
+      status: 200, headers: ["Content-Type": "application/json"], body: .bytes(Array(try JSON.encode(answer))))
   }
 
   private func usage(_ report: UsageReport) throws -> Response {

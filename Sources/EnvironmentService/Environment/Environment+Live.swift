@@ -1,4 +1,5 @@
 package import Basics
+package import ControlAPI
 package import EnvironmentConfiguration
 package import Foundation
 import HTTPMessages
@@ -214,5 +215,27 @@ extension Environment {
     // A later alarm that this one replaces is set again when this one fires.
     let delay = Delay(until: time + .milliseconds(1)) { [weak self] in self?.live { live, _ in live.rang(time) } }
     alarm.withLock { $0 = delay }
+  }
+}
+
+extension Environment.ClockMove {
+  /// - Parameter request: the movement as a client asks for it.
+  /// - Throws: a ``CodedError`` of kind `usage` if it is not valid.
+  package init(_ request: ClockMoveRequest) throws(CodedError) {
+    switch (request.advance, request.set) {
+    case (let seconds?, nil):
+      // 1e11 s is over 3,000 years, more than any test needs.
+      guard seconds.magnitude <= 1e11 else {
+        throw CodedError(.usage, "advance: \(seconds) seconds is out of range; give at most 1e11")
+      }
+      self = .advance(.seconds(seconds))
+    case (nil, let text?):
+      guard let date = RFC3339.parse(text) else {
+        throw CodedError(
+          .usage, "set: '\(text.prefix(100))' is not an RFC 3339 time; give a time such as 2018-10-08T09:00:00Z")
+      }
+      self = .set(date)
+    default: throw CodedError(.usage, "give exactly one of advance and set")
+    }
   }
 }

@@ -1,6 +1,7 @@
 import ControlAPI
 import Basics
 import Cassettes
+import Foundation
 import HTTPMessages
 import LaunchContract
 import TestSupport
@@ -34,11 +35,31 @@ struct ControlTests {
     }
   }
 
+  @Test("move the clock, and name what is wrong with a move")
+  func clock() async throws {
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock) { $0.clock.start = Date(timeIntervalSince1970: 1_538_989_200) }
+      let moved = try await environment.control("/clock", #"{"advance": 90}"#)
+      #expect(moved.status == 200)
+      #expect(
+        try JSON.decode(ClockMoveAnswer.self, from: Data(moved.text.utf8), source: "").now == "2018-10-08T09:01:30Z")
+      #expect(try await environment.control("/clock", #"{"set": "2019-01-01T00:00:00Z"}"#).status == 200)
+      #expect(environment.now == RFC3339.parse("2019-01-01T00:00:00Z"))
+      for body in [
+        "{}", #"{"advance": 1e12}"#, #"{"set": "noon"}"#, #"{"advance": 1, "set": "2019-01-01T00:00:00Z"}"#,
+        #"{"advance": 1, "timeoutSeconds": -1}"#, #"{"advance": 1, "sleepers": -1}"#,
+      ] {
+        #expect(try await environment.control("/clock", body).status == 422, "\(body)")
+      }
+      #expect(environment.now == RFC3339.parse("2019-01-01T00:00:00Z"))
+    }
+  }
+
   @Test("answer 405 with the allowed method, and 404 for an unknown path")
   func methods() async throws {
     try await withService { fixture in
       let environment = try fixture.provision(.mock)
-      for path in ["/strings", "/usage"] {
+      for path in ["/strings", "/usage", "/clock"] {
         let answer = try await environment.control(path, "", method: "PUT")
         #expect(answer.status == 405)
         #expect(answer.headers["Allow"] == "POST")
