@@ -26,6 +26,7 @@ import sys
 import tarfile
 import threading
 import time
+import urllib.request
 import zipfile
 
 import support
@@ -408,6 +409,83 @@ def clients(checks, bench, user):
         checks.say(f"{title}: recorded in {run.seconds:.2f} s, {copies} replays at once in {seconds[-1]:.2f} s")
     checks.that((api.count, git.count) == asked, f"{user.name}: no replay reaches a server")
     nothing_left(checks, user, f"{user.name}, {user.kind}: clients")
+
+
+# Programs that print the seconds since 1970 for each line that they read.
+CLOCKS = {
+    "date": ["sh", "-c", "while read -r _; do date +%s; done"],
+    "Python": [PYTHON, "-c", "import sys, time\nfor _ in sys.stdin: print(int(time.time()), flush=True)"],
+    "Node": ["node", "-e", "require('readline').createInterface({input: process.stdin}).on('line', () => console.log(Math.floor(Date.now() / 1000)))"],
+    "Ruby": ["ruby", "-e", "$stdout.sync = true; STDIN.each_line { puts Time.now.to_i }"],
+}
+
+
+def build_clocks(folder):
+    """Compiles those of the programs that need it. Returns their commands."""
+    go = support.environment() | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
+    subprocess.run(["go", "build", "-o", folder / "go-clock", HERE / "clock.go"], env=go, check=True)
+    subprocess.run(["javac", "-d", folder / "java", HERE / "Clock.java"], check=True)
+    found = {"static Go": [folder / "go-clock"], "Java": ["java", "-XX:-UsePerfData", "-cp", folder / "java", "Clock"]}
+    if swift := shutil.which("swiftc"):
+        subprocess.run([swift, "-O", "-o", folder / "swift-clock", HERE / "clock.swift"], check=True)
+        found["Swift"] = [folder / "swift-clock"]
+    return found
+
+
+class Clocked:
+    """A running program of CLOCKS, with the clock of its replay."""
+
+    def __init__(self, user, command, kind):
+        self.report = user.folder / "clock.report.json"
+        self.report.unlink(missing_ok=True)
+        words = ["sh", "-c", 'echo "$DIORAMA_CONTROL $DIORAMA_TOKEN"; exec "$@"', "sh", *command]
+        options = ["--clock", kind, "--start", "2018-10-08T09:00:00Z", "--allow-no-requests", "--report", self.report]
+        self.began = time.monotonic()
+        self.process = user.start(user.words("replay", "clock", words, options), stdin=subprocess.PIPE)
+        self.limit = threading.Timer(support.PATIENCE, self.process.kill)
+        self.limit.start()
+        self.control, _, self.token = self.process.stdout.readline().strip().partition(" ")
+
+    def now(self):
+        """The time that the program prints; None if it has ended."""
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+            return int(self.process.stdout.readline() or 0) or None
+        except BrokenPipeError:
+            return None
+
+    def advance(self, seconds):
+        request = urllib.request.Request(f"{self.control}/clock", json.dumps({"advance": seconds}).encode(), {"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request, timeout=support.PATIENCE) as answer:
+            return json.load(answer)
+
+    def end(self):
+        """Returns what failed, if anything did."""
+        _, words = self.process.communicate()
+        self.limit.cancel()
+        missing = json.loads(self.report.read_text()).get("isolation", {}).get("missing") if self.report.exists() else "no report"
+        return "" if self.process.returncode == 0 and not missing else f"status {self.process.returncode}, {missing}\n{words}"
+
+
+def clocks(checks, bench, user):
+    """The clock of programs that do not use the library: frozen, running from another date, and moved while they run."""
+    start, day = 1538989200, 86_400
+    with Server(answer) as api:
+        user.run("record", "clock", f"curl -sS {API}/get", "--map", f"{API}={api.url}")
+    commands = {**CLOCKS, **build_clocks(bench.folder)} if bench.soak else {name: CLOCKS[name] for name in ("date", "Python")}
+    for name, command in commands.items():
+        for kind in ("frozen", "ticking"):
+            program = Clocked(user, command, kind)
+            try:
+                first, moved, second = program.now(), program.advance(day), program.now()
+            except (OSError, ValueError) as error:
+                first = second = moved = error
+            failure = program.end()
+            latest = 0 if kind == "frozen" else time.monotonic() - program.began + 1
+            good = not failure and all(isinstance(each, int) and at <= each <= at + latest for each, at in ((first, start), (second, start + day)))
+            checks.that(good, f"{user.name}: {name} has the {kind} clock of 2018, and follows its move by a day", (first, moved, second, failure))
+    nothing_left(checks, user, f"{user.name}: clocks")
 
 
 def installs(checks, bench, user):
@@ -985,7 +1063,7 @@ class Bench:
 
 
 SECTIONS = {
-    "clients": clients, "installs": installs, "confinement": confinement, "policies": policies, "protocols": protocols, "endings": endings,
+    "clients": clients, "clocks": clocks, "installs": installs, "confinement": confinement, "policies": policies, "protocols": protocols, "endings": endings,
     "places": places, "figures": figures,
 }
 
