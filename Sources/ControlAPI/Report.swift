@@ -385,6 +385,16 @@ extension Report {
       + "if it needs no requests, permit that with \(permission)"
   }
 
+  /// The failure of a program that made no request although it could not bypass its environment.
+  ///
+  /// - Parameters:
+  ///   - check: what to check.
+  ///   - permission: how to permit it.
+  /// - Returns: the message.
+  package static func noRequests(check: String, permission: String) -> String {
+    "\(noRequestsBeginning): \(check); if it needs no requests, permit that with \(permission)"
+  }
+
   /// How the failure of a program without requests begins.
   static let noRequestsBeginning = "no request reached the environment"
 

@@ -335,7 +335,9 @@ extension EnvironmentConfiguration {
         "Ports of this machine that the command can reach at 127.0.0.1, such as a database's.",
         .init(
           "--host-port", "PORT", .element, in: .isolation,
-          help: "Let the command reach this port of this machine at 127.0.0.1, in namespaces; not recorded; repeatable."
+          help:
+            "In namespaces, the command reaches this port of this machine at 127.0.0.1, as with 5432 for a database at "
+            + "127.0.0.1:5432; not recorded; repeatable."
         )),
       .optional(
         "random", .boolean, "Whether random values of the command's programs depend on the seed, in namespaces.",

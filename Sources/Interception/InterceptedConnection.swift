@@ -242,12 +242,14 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
         core.unregister(number)
         _ = admission
       })
-    // If this fails, the server has closed the descriptor, which is all that the program can notice.
-    guard
-      let served = try? core.server.serve(
+    do {
+      let served = try core.server.serve(
         descriptor: descriptor, handler: core.delegate.handler(for: destination), on: worker.loop, observer: observer)
-    else { return }
-    core.register(number) { served.end() }
+      core.register(number) { served.end() }
+    } catch {
+      // The server has closed the descriptor. While everything stops, that is no failure.
+      if !core.isStopping { core.delegate.noticed(.failed("\(destination) was not served: \(error)")) }
+    }
   }
 
   private func connect(to authority: String, headLength: Int, _ now: UInt64) {

@@ -16,8 +16,26 @@ struct DoctorTests {
     let document = try object(try await doctor.run("--json").text)
     let isolation = try #require(document["isolation"] as? [String: Any])
     #expect(isolation["namespaces"] as? Bool == true && isolation["proxy"] as? Bool == true)
+    #expect(isolation["clock"] as? Bool == true)
     #expect(isolation["seccomp"] as? Bool == false && isolation["helper"] as? String == doctor.folder.file("helper"))
     #expect((document["daemon"] as? [String: Any])?["ok"] as? Bool == true)
+  }
+
+  @Test("says that the clock does not work, and what would allow it")
+  func withoutClock() async throws {
+    let advice = "in a container, add the option --security-opt seccomp=unconfined"
+    let doctor = try Doctor(probe: [
+      "user namespace: ok", "seccomp notification: failed: seccomp: Operation not permitted; \(advice)",
+      "process memory: not tried, because it needs: seccomp notification",
+    ])
+    let outcome = try await doctor.run()
+    #expect(outcome.status == 0, "\(outcome.words)")
+    for words in [
+      "isolation: works by namespaces, but programs keep the real clock and real random values\n",
+      "to make the clock and random values work:\n  docker run --security-opt seccomp=unconfined",
+    ] { #expect(outcome.text.contains(words), "\(outcome.text)") }
+    let isolation = try #require(try object(try await doctor.run("--json").text)["isolation"] as? [String: Any])
+    #expect(isolation["namespaces"] as? Bool == true && isolation["clock"] as? Bool == false)
   }
 
   @Test("exits with 1 where they do not, and prints what would allow them")

@@ -29,7 +29,7 @@ struct FailedRunTests {
     let outcome = try await run(["true"], options: ["--mode", mode])
     #expect(outcome.status == 3)
     #expect(outcome.words.contains("no request reached the environment"), "\(outcome.words)")
-    for advice in ["DIORAMA_ENDPOINT_API", "--env VARIABLE=api", "--proxy", "--allow-no-requests"] {
+    for advice in ["DIORAMA_ENDPOINT_API", "--env VARIABLE=api", "--proxy", "--isolate", "--allow-no-requests"] {
       #expect(outcome.words.contains(advice), "\(outcome.words)")
     }
     #expect(try !isOK)

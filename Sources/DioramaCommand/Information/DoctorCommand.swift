@@ -64,6 +64,8 @@ struct DoctorReport: Encodable {
     }
 
     var namespaces = false
+    /// Whether the programs of a command in namespaces can have the environment's clock and random values.
+    var clock = false
     /// Works everywhere, for programs that obey the variables.
     var proxy = true
     /// Not offered yet.
@@ -119,13 +121,19 @@ struct DoctorReport: Encodable {
       "\(system.kernel) \(system.machine), user \(system.user) (\(system.uid)), diorama \(system.version)", "",
     ]
     lines += Table(header: ["check", "result"], rows: rows, rightAligned: []).lines + [""]
-    if isolation.namespaces {
-      lines.append("isolation: works by namespaces")
-    } else {
+    let missing: String?
+    if !isolation.namespaces {
       lines.append("isolation: works only by proxy variables, which some programs ignore")
-      if !isolation.remedies.isEmpty {
-        lines += ["", "to make namespaces work:"] + isolation.remedies.map { "  \($0)" }
-      }
+      missing = "namespaces"
+    } else if !isolation.clock {
+      lines.append("isolation: works by namespaces, but programs keep the real clock and real random values")
+      missing = "the clock and random values"
+    } else {
+      lines.append("isolation: works by namespaces")
+      missing = nil
+    }
+    if let missing, !isolation.remedies.isEmpty {
+      lines += ["", "to make \(missing) work:"] + isolation.remedies.map { "  \($0)" }
     }
     return lines
   }
@@ -152,6 +160,7 @@ extension DoctorReport.Isolation {
       isolation.helper = helper.path
       let probe = try IsolationProbe(helper)
       isolation.namespaces = probe.works
+      isolation.clock = probe.hasControls
       isolation.remedies = probe.remedies(for: helper.path)
       isolation.steps = probe.steps.map { step in
         switch step.result {

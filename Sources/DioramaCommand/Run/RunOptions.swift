@@ -26,6 +26,9 @@ struct RunOptions {
   ///   - subcommand: the command whose help an error names.
   /// - Throws: ``CodedError`` for options that are not valid, or files that cannot be read.
   init(_ options: Options, environment: [String: String], of subcommand: String = Self.command) throws {
+    if let word = options.operands.first, let form = Self.form(of: word, in: options) {
+      throw CodedError(usage: "unexpected argument '\(word)'; did you mean \(form)?", command: subcommand)
+    }
     guard let command = options.rest, !command.isEmpty else {
       let hint = options.operands.first.map { "; write -- before '\($0)'" } ?? ""
       throw CodedError(usage: "there is no command to run" + hint, command: subcommand)
@@ -63,6 +66,12 @@ struct RunOptions {
         command: subcommand)
     }
     timeout = try options.seconds("--timeout", upTo: 1e6, command: subcommand)
+  }
+
+  /// The option that a word belongs to whose value can be left out, as it has to be written; nil if there is none.
+  private static func form(of word: String, in options: Options) -> String? {
+    RunCommand.table.first { $0.isValueOptional && options.has($0.name) && $0.choices.contains(word) }
+      .map { "\($0.name)=\(word)" }
   }
 
   /// - Throws: ``CodedError`` for options that need isolation where the command is not isolated, and for a port that is not

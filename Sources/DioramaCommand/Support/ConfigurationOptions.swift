@@ -192,6 +192,9 @@ struct ConfigurationOptions {
     for text in options.all("--map") {
       let (origin, url) = try pair(text, option: "--map", form: "ORIGIN=URL", command: command)
       configuration.isolation = configuration.isolation ?? .init()
+      if let other = configuration.isolation?.map[origin], other != url {
+        throw usage("--map: requests for \(origin) cannot be sent to both \(other) and \(url); remove one")
+      }
       configuration.isolation?.map[origin] = url
     }
     configuration.credentials = try options.all("--credential").map(credential)

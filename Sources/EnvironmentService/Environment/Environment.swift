@@ -353,9 +353,9 @@ package final class Environment: Sendable {
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
     await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }
     if expectsRequests, mode != .mock, specification.policies?.allowsNoRequests != true, report().requests.total == 0,
-      let advice = connectionAdvice
+      let failure = noRequestsFailure
     {
-      fail(Report.noRequests(connection: advice, permission: specification.noRequestsAdvice))
+      fail(failure)
     }
     let sealed = seal(hasSucceeded: hasSucceeded)
     let lost = state.withLock { state in
@@ -368,16 +368,25 @@ package final class Environment: Sendable {
     return (report(), sealed)
   }
 
-  /// How to make the program use the environment; nil if it need not.
-  private var connectionAdvice: String? {
-    if let isolation = state.withLock({ $0.isolation }) {
-      // With a network of its own, the command cannot reach anything else.
-      guard isolation.kind == "proxy" || !upstreams.isEmpty else { return nil }
-      return isolation.kind == "proxy"
-        ? "it may ignore the proxy variables; isolate it with --isolate=namespaces ('diorama doctor' shows what that needs)"
-        : "check that it is the command that was recorded, and that it did not fail early"
+  /// Why a program without requests fails, and what to do; nil if it need not send any.
+  private var noRequestsFailure: String? {
+    let permission = specification.noRequestsAdvice
+    guard let isolation = state.withLock({ $0.isolation }) else {
+      return upstreams.map(\.name).min().map {
+        Report.noRequests(connection: specification.connectionAdvice($0), permission: permission)
+      }
     }
-    return upstreams.map(\.name).min().map(specification.connectionAdvice)
+    if isolation.kind == "proxy" {
+      return Report.noRequests(
+        connection:
+          "it may ignore the proxy variables; isolate it with --isolate=namespaces ('diorama doctor' shows what that needs)",
+        permission: permission)
+    }
+    // With a network of its own, the command cannot reach anything else.
+    return Report.noRequests(
+      check: recorder != nil
+        ? "check that it did not fail early"
+        : "check that it is the command that was recorded, and that it did not fail early", permission: permission)
   }
 
   private func seal(hasSucceeded: Bool) -> Result<CassetteSealer.Outcome?, CodedError> {

@@ -77,8 +77,8 @@ extension EnvironmentSpecification {
     let variable = "DIORAMA_ENDPOINT_\(EnvironmentConfiguration.variableName(name))"
     return switch caller {
     case .command:
-      "have it read \(variable), set a variable that it already reads (--env VARIABLE=\(ShellWord.quoted(name))), or "
-        + "use the environment as its proxy (--proxy)"
+      "have it read \(variable), set a variable that it already reads (--env VARIABLE=\(ShellWord.quoted(name))), "
+        + "use the environment as its proxy (--proxy), or isolate it (--isolate)"
     case .test: "have it read its launch contract or \(variable)"
     case .api, .plugin: "have it read \(variable) from the contract"
     case .pytest: "send its requests to diorama.endpoints[\"\(name)\"], or start it with env=diorama.environ"

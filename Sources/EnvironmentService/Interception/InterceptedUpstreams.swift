@@ -26,7 +26,15 @@ struct OriginPolicy: Sendable {
     allow = try patterns(settings.allow)
     deny = try patterns(settings.deny)
     var map: [Origin: Origin] = [:]
-    for (origin, url) in settings.map { map[try Origin(parsing: origin)] = try Origin(parsing: url) }
+    for (text, url) in settings.map.sorted(by: { $0.key < $1.key }) {
+      let (origin, destination) = (try Origin(parsing: text), try Origin(parsing: url))
+      if let other = map.updateValue(destination, forKey: origin), other != destination {
+        throw CodedError(
+          .usage,
+          "requests for \(origin) cannot be sent to both \(other) and \(destination); remove one (--map, isolation.map)"
+        )
+      }
+    }
     self.map = map
   }
 

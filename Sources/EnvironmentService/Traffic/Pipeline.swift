@@ -388,8 +388,18 @@ extension Environment {
     let kind = (error as? UpstreamError)?.kind
     if kind == .outOfDescriptors { fail("\(error)") }
     return Problem(
-      status: kind == .timedOut ? 504 : 502, title: "The upstream did not answer", detail: "\(error)",
+      status: kind == .timedOut ? 504 : 502, title: "The upstream did not answer",
+      detail: "\(error)" + (mapAdvice(kind, url: url).map { "; \($0)" } ?? ""),
       extra: ["request": .request(method: method, url: url)])
+  }
+
+  /// What to do if the origin that an isolated command asked for cannot be reached; nil for other failures.
+  private func mapAdvice(_ kind: UpstreamError.Kind?, url: String) -> String? {
+    guard let intercepted, kind == .unresolved || kind == .refused || kind == .unreachable,
+      let target = Route.absolute(url), let origin = try? Origin(parsing: "\(target.scheme)://\(target.authority)"),
+      intercepted.policy.destination(of: origin) == nil
+    else { return nil }
+    return "if another server answers its requests, such as a test backend, name that with --map \(origin)=URL"
   }
 }
 

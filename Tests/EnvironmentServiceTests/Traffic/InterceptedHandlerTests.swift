@@ -222,6 +222,35 @@ struct InterceptedHandlerTests {
     }
   }
 
+  @Test("gets the advice to map an origin that cannot be reached")
+  func unreachable() async throws {
+    let upstream = try numbered()
+    // A port that nothing listens on.
+    let origin = Origin(scheme: "http", host: "127.0.0.1", port: 1)
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, [:], isolated())
+      try await environment.intercepting(origin) { port in
+        let answer = try await ask(port, request("GET", "/a", ["Host": origin.authority]))
+        #expect(answer.status == 502 && answer.text.contains("--map \(origin)=URL"), "\(answer.text)")
+      }
+      _ = await environment.end()
+    }
+  }
+
+  @Test("fails without a request, although it cannot bypass its environment")
+  func withoutRequests() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      let environment = try fixture.provision(.record, [:], isolated())
+      environment.setIsolation(.init(kind: "namespaces"))
+      let report = await environment.end(expectsRequests: true).report
+      #expect(!report.ok)
+      let failure = try #require(report.failures.first)
+      #expect(failure.hasPrefix("no request reached the environment: check that"), "\(failure)")
+      #expect(failure.contains("--allow-no-requests"))
+    }
+  }
+
   @Test("has its upstreams in a recording whose process is killed")
   func killed() async throws {
     let upstream = try numbered()
