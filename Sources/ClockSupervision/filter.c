@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,12 @@
 #define IF(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), then, otherwise)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define ALLOW RETURN(SECCOMP_RET_ALLOW)
-#define NOTIFY_IF(value) IF(value, 0, 1), RETURN(SECCOMP_RET_USER_NOTIF)
+#define NOTIFY RETURN(SECCOMP_RET_USER_NOTIF)
+#define NOTIFY_IF(value) IF(value, 0, 1), NOTIFY
+#define REFUSE(code) RETURN(SECCOMP_RET_ERRNO | (code))
+#define REFUSE_IF(value, code) IF(value, 0, 1), REFUSE(code)
+#define REFUSE_FASTOPEN BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MSG_FASTOPEN, 0, 1), REFUSE(EOPNOTSUPP)
+#define ALLOW_IF(value) IF(value, 0, 1), ALLOW
 
 // What a new program calls early and few call later, before it has threads or handlers of signals: glibc, musl and Go set
 // their thread pointer with arch_prctl. On arm64 that is no system call; there glibc and musl call set_tid_address, and Go
@@ -34,6 +40,36 @@ static const struct sock_filter of_starts[] = {
   IF(SMALL_ARCH, 0, 4), LOAD(nr), NOTIFY_IF(SMALL_START), ALLOW,
   IF(NATIVE_ARCH, 1, 0), ALLOW,
   LOAD(nr),
+};
+
+// What could leave the machine without a call that is judged: 32-bit programs have no sockets, the arguments of socketcall(2)
+// being out of reach; x32 has other numbers for the same calls (syscall(2)); and io_uring makes calls that no filter sees.
+static const struct sock_filter of_other_ways[] = {
+  LOAD(arch),
+  IF(SMALL_ARCH, 0, 5), LOAD(nr), REFUSE_IF(SMALL_SOCKET, EPERM), REFUSE_IF(SMALL_SOCKETCALL, EPERM),
+  LOAD(nr), REFUSE_IF(IO_URING_SETUP, ENOSYS),
+#if defined(__x86_64__)
+  BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), REFUSE(ENOSYS),
+#endif
+};
+
+// connect(2), what may have a destination, and sockets other than those of this machine and of the kernel (AF_UNIX, AF_NETLINK,
+// AF_ALG). TCP and UDP are the only protocols; programs can do without TCP Fast Open and Multipath TCP.
+static const struct sock_filter of_network[] = {
+  NOTIFY_IF(__NR_connect),
+  IF(__NR_sendto, 0, 9), LOAD(args[3]), REFUSE_FASTOPEN,
+    LOAD(args[4]), IF(0, 0, 3), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4]) + 4), IF(0, 0, 1),
+    ALLOW, NOTIFY,
+  // Our own message with the listener, which no supervisor could answer yet.
+  IF(__NR_sendmsg, 0, 7), LOAD(args[5]), ALLOW_IF(DIORAMA_CLOCK_MAGIC), LOAD(args[2]), REFUSE_FASTOPEN, NOTIFY,
+  IF(__NR_sendmmsg, 0, 4), LOAD(args[3]), REFUSE_FASTOPEN, NOTIFY,
+  IF(__NR_socket, 0, 29), LOAD(args[0]), ALLOW_IF(AF_UNIX), ALLOW_IF(AF_NETLINK), ALLOW_IF(AF_ALG), REFUSE_IF(AF_PACKET, EPERM),
+    IF(AF_INET, 2, 0), IF(AF_INET6, 1, 0), REFUSE(EAFNOSUPPORT),
+    // The type without its flags.
+    LOAD(args[1]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf),
+    IF(SOCK_STREAM, 0, 6), LOAD(args[2]), NOTIFY_IF(0), NOTIFY_IF(IPPROTO_TCP), REFUSE(EPROTONOSUPPORT),
+    IF(SOCK_DGRAM, 0, 6), LOAD(args[2]), NOTIFY_IF(0), NOTIFY_IF(IPPROTO_UDP), REFUSE(EPROTONOSUPPORT),
+    REFUSE(EPERM),
 };
 
 // glibc calls set_robust_list at the start of each process and thread, also after fork. This shows new processes in time to
@@ -62,18 +98,27 @@ static const struct sock_filter of_clocks[] = {
 
 // Not interrupted by signals once we have received a notification (Linux 5.19), as a runtime may send them all the time. Not
 // slowed down by speculation barriers: the filter is no sandbox.
-static int install(bool has_seed) {
-  struct sock_filter program[64];
+static int install(unsigned parts) {
+  struct sock_filter program[128];
   struct sock_fprog filter = {0, program};
+  static const struct sock_filter rest[] = {ALLOW};
+  bool has_network = parts & DIORAMA_NETWORK;
   const struct {
+    bool is_wanted;
     const struct sock_filter *filter;
     size_t size;
-  } parts[] = {
-    {of_starts, sizeof of_starts}, {of_randomness, has_seed ? sizeof of_randomness : 0}, {of_clocks, sizeof of_clocks},
+  } all[] = {
+    {has_network, of_other_ways, sizeof of_other_ways},
+    {true, of_starts, sizeof of_starts},
+    {has_network, of_network, sizeof of_network},
+    {parts & DIORAMA_RANDOM, of_randomness, sizeof of_randomness},
+    {parts & (DIORAMA_CLOCK | DIORAMA_RANDOM), of_clocks, sizeof of_clocks},
+    {true, rest, sizeof rest},
   };
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    memcpy(program + filter.len, parts[i].filter, parts[i].size);
-    filter.len += (unsigned short)(parts[i].size / sizeof *program);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!all[i].is_wanted) continue;
+    memcpy(program + filter.len, all[i].filter, all[i].size);
+    filter.len += (unsigned short)(all[i].size / sizeof *program);
   }
   unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
   int listener =
@@ -82,16 +127,16 @@ static int install(bool has_seed) {
   return listener;
 }
 
-int diorama_clock_enter(int socket, bool has_seed, char *error) {
-  int listener = install(has_seed);
+int diorama_clock_enter(int socket, unsigned parts, char *error) {
+  int listener = install(parts);
   // seccomp(2): without CAP_SYS_ADMIN, a filter needs no_new_privs.
-  if (listener < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(has_seed);
+  if (listener < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(parts);
   if (listener < 0) {
     int code = errno;
     const char *advice = errno == EBUSY ? "another program already supervises this one; run it outside of that"
       : errno == EINVAL || errno == ENOSYS ? "Linux 5.9 or later with CONFIG_SECCOMP_FILTER is needed; use --shift-dates"
       : "allow seccomp in this container, or use --shift-dates";
-    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot move the clock: seccomp: %s; %s", strerror(errno), advice);
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the program: seccomp: %s; %s", strerror(errno), advice);
     errno = code;
     return -1;
   }
@@ -106,7 +151,7 @@ int diorama_clock_enter(int socket, bool has_seed, char *error) {
   control.header.cmsg_len = CMSG_LEN(sizeof listener);
   memcpy(CMSG_DATA(&control.header), &listener, sizeof listener);
   ssize_t sent;
-  do sent = sendmsg(socket, &message, MSG_NOSIGNAL); while (sent < 0 && errno == EINTR);
+  do sent = syscall(__NR_sendmsg, socket, &message, MSG_NOSIGNAL, 0, 0, DIORAMA_CLOCK_MAGIC); while (sent < 0 && errno == EINTR);
   int code = errno;
   if (sent < 0) {
     snprintf(error, DIORAMA_CLOCK_ERROR, "cannot send the listener to the supervisor: sendmsg: %s; start the program again",

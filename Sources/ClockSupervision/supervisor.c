@@ -17,6 +17,7 @@
 
 #include "ClockSupervision.h"
 #include "filter.h"
+#include "network.h"
 #include "randomness.h"
 #include "vdso.h"
 #if defined(__x86_64__)
@@ -56,6 +57,8 @@ struct diorama_clock_supervisor {
   bool has_seed;
   struct randomness randomness;
   struct loading *loadings;
+  // Null if the network is not supervised.
+  struct network *network;
   // The last process that was reported: its raw calls are no news.
   pid_t reported;
 };
@@ -70,6 +73,7 @@ struct diorama_clock_supervisor *diorama_clock_supervisor_create(
   supervisor->page = -1;
   supervisor->report = report;
   supervisor->context = context;
+  if (page < 0) return supervisor;
   if (!vdso_prepare(&supervisor->vdso, error)) goto failed;
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", page);
@@ -104,6 +108,12 @@ int diorama_clock_supervisor_seed(
   return 0;
 }
 
+int diorama_clock_supervisor_network(
+  struct diorama_clock_supervisor *supervisor, const struct diorama_network *network, char *error) {
+  supervisor->network = network_create(network, error);
+  return supervisor->network ? 0 : -1;
+}
+
 void diorama_random_fill(
   const struct diorama_clock_supervisor *supervisor, enum diorama_random_purpose purpose, uint64_t offset, void *bytes,
   size_t length) {
@@ -124,20 +134,42 @@ void diorama_clock_supervisor_free(struct diorama_clock_supervisor *supervisor) 
   if (supervisor->clock) munmap((void *)supervisor->clock, sizeof *supervisor->clock);
   if (supervisor->page >= 0) close(supervisor->page);
   randomness_free(&supervisor->randomness);
+  network_free(supervisor->network);
   free(supervisor);
+}
+
+// The name of a program.
+struct name {
+  char text[32];
+};
+
+static struct name name_of(pid_t pid) {
+  char path[64];
+  struct name name = {"a program"};
+  snprintf(path, sizeof path, "/proc/%d/comm", pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    ssize_t length = read(file, name.text, sizeof name.text - 1);
+    if (length > 0) name.text[length - (name.text[length - 1] == '\n')] = 0;
+    close(file);
+  }
+  return name;
+}
+
+// Reports a program that cannot use the network, and why.
+static void report_network(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *problem) {
+  char line[DIORAMA_CLOCK_ERROR];
+  if (supervisor->reported == pid) return;
+  snprintf(line, sizeof line, "%s (process %d) has no network: %s", name_of(pid).text, pid, problem);
+  supervisor->reported = pid;
+  supervisor->report(supervisor->context, line);
 }
 
 // Reports a program that keeps the real clock: what failed, the error if there is one, and what to do.
 static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *call, int code, const char *advice) {
-  char path[64], name[32] = "a program", line[DIORAMA_CLOCK_ERROR];
-  snprintf(path, sizeof path, "/proc/%d/comm", pid);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file >= 0) {
-    ssize_t length = read(file, name, sizeof name - 1);
-    if (length > 0) name[length - (name[length - 1] == '\n')] = 0;
-    close(file);
-  }
-  snprintf(line, sizeof line, "the clock of %s (process %d) stays real%s: %s%s%s; %s", name, pid,
+  char line[DIORAMA_CLOCK_ERROR];
+  struct name name = name_of(pid);
+  snprintf(line, sizeof line, "the clock of %s (process %d) stays real%s: %s%s%s; %s", name.text, pid,
     supervisor->has_seed ? ", and its random values may be" : "", call, code ? ": " : "", code ? strerror(code) : "", advice);
   supervisor->reported = pid;
   supervisor->report(supervisor->context, line);
@@ -430,8 +462,18 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   struct seccomp_notif_resp answer = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
   bool is_start = false, has_begun = false;
   struct process *given = NULL;
-  if (call->data.arch != NATIVE_ARCH) {
-    report(supervisor, (pid_t)call->pid, "a 32-bit program", 0, "use its 64-bit version, or --shift-dates");
+  const char *problem = NULL;
+  enum network_answer network = NETWORK_OTHER;
+  if (supervisor->network && call->data.arch == NATIVE_ARCH)
+    network = network_answer(supervisor->network, listener, call, &answer, &problem);
+  if (problem) report_network(supervisor, (pid_t)call->pid, problem);
+  if (network == NETWORK_SENT) return;
+  if (network == NETWORK_ANSWER) {
+    // The answer is ready.
+  } else if (call->data.arch != NATIVE_ARCH) {
+    if (supervisor->network) report_network(supervisor, (pid_t)call->pid, "it is a 32-bit program; use its 64-bit version");
+    if (supervisor->clock)
+      report(supervisor, (pid_t)call->pid, "a 32-bit program", 0, "use its 64-bit version, or --shift-dates");
 #if defined(__x86_64__)
   } else if (call->data.nr == __NR_arch_prctl) {
 #else

@@ -62,6 +62,9 @@ const char *advice(const struct isolation *isolation, const char *step) {
     if (error == EINVAL || error == ENOSYS) return "use Linux 5.9 or later with CONFIG_SECCOMP_FILTER";
     return "in a container, add the option --security-opt seccomp=unconfined";
   }
+  if (!strcmp(step, "loopback sockets") && error == EPERM) return "use Linux 5.7 or later";
+  if (!strcmp(step, "connections"))
+    return "allow tracing (sysctl kernel.yama.ptrace_scope=1), mount /proc, and use Linux 5.9 or later";
   if (!strcmp(step, "process memory"))
     return "allow tracing (sysctl kernel.yama.ptrace_scope=1), and boot without proc_mem.force_override=never or ptrace";
   if (error == EMFILE || error == ENFILE) return "raise the limit of open files (ulimit -n)";

@@ -38,6 +38,10 @@ struct request {
   struct list arguments, variables, sources, targets;
   char *folder;
   bool forces_user_namespace;
+  // Whether the network is supervised, without namespaces; and the ports of this machine that the command may reach.
+  bool is_supervised;
+  uint16_t *ports;
+  size_t port_count;
   const char *socket_kind;
   enum wish clock, random;
   int page;       // the descriptor of the clock's page; negative without one
@@ -46,7 +50,7 @@ struct request {
 };
 
 enum phase { BEFORE_SETUP = 1, BEFORE_START = 2, RUNNING = 4 };
-enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET, CLOCK, RANDOM, PRELOAD };
+enum keyword { CLOSED, INVALID, ARG, ENV, CWD, BIND, USERS, SETUP, START, SOCKET, CLOCK, RANDOM, PRELOAD, NETWORK };
 
 // Reads a packet, and adds its values to the request. CLOSED: the other side has ended. INVALID: a failure was
 // reported, and this process must leave().
@@ -79,13 +83,19 @@ struct isolation {
   int network_w, network_a;  // descriptors of the network namespaces
   int route_w, route_a;      // their NETLINK_ROUTE sockets
   int listener, dns4, dns6;
+  // The table of connections, in place of dns6, if the network is supervised.
+  int table;
+  // The steps to take.
+  const struct step *steps;
+  size_t step_count;
   // The FIFO in place of the random devices, negative without one; how many bytes were written to it; and the devices over
   // which it is mounted.
   int devices;
   uint64_t device_offset;
   bool replaced[2];
-  // The supervisor of the clock and of random values, null without one; its notifications, negative without a command.
+  // The supervisor of the clock, of random values and of the network, null without one; whether it has a clock; its notifications, negative without a command.
   struct diorama_clock_supervisor *supervisor;
+  bool has_clock;
   int notifications;
   // A process by which the steps are tried, and the end of its socket.
   pid_t trial;
@@ -109,14 +119,14 @@ struct step {
   bool (*run)(struct isolation *);
   enum purpose purpose;
 };
-extern const struct step steps[];
-extern const size_t step_count;
+// Chooses the steps, by the request.
+void choose_steps(struct isolation *isolation);
 
 // Notes a failed system call. The result is false, to be returned by a step.
 bool failed(struct isolation *isolation, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-// Creates a process in new user and PID namespaces, as fork(2) does. On failure the result is -1, and `step` is the
-// step that failed.
+// Creates a process in new user and PID namespaces, as fork(2) does; without namespaces if the network is supervised. On
+// failure the result is -1, and `step` is the step that failed.
 pid_t enter_namespaces(struct isolation *isolation, const char **step);
 
 // ---- init.c: process 1 of the PID namespace
@@ -128,6 +138,22 @@ void probe_init(struct isolation *isolation) __attribute__((noreturn));
 // Reports a failed step to Diorama.
 void report_failure(struct isolation *isolation, const char *step);
 void print_step(const char *step, struct isolation *isolation, const char *missing);
+
+// ---- processes.c
+
+// Makes this process the parent of orphans among its descendants.
+void adopt_orphans(void);
+// Kills all descendants of this process, and waits for their end.
+void end_descendants(void);
+
+// ---- network.c: the steps of a supervised network
+
+bool open_loopback_sockets(struct isolation *isolation);
+bool try_connection(struct isolation *isolation);
+// Gives the supervisor the network; makes one if there is none.
+bool supervise_network(struct isolation *isolation);
+// Runs in the trial process: connects to an address elsewhere, and sends the error.
+void connect_elsewhere(struct isolation *isolation, int status);
 
 // ---- advice.c
 
@@ -148,8 +174,14 @@ bool replace_devices(struct isolation *isolation);
 bool find_vdso(struct isolation *isolation);
 bool try_notification(struct isolation *isolation);
 bool write_memory(struct isolation *isolation);
+// Makes the supervisor, with the clock of a page, or without one if it is negative.
+bool make_supervisor(struct isolation *isolation, int page, char *error);
 // Undoes these steps. The clock may be kept if replace_devices() has failed.
-void give_up_supervision(struct isolation *isolation, bool keeps_clock);
+bool give_up_supervision(struct isolation *isolation, bool keeps_clock);
+// Ends the process by which the steps are tried.
+void end_trial(struct isolation *isolation);
+// Notes an error of ClockSupervision, "what happened; what to do". The result is false.
+bool failed_by(struct isolation *isolation, int error, const char *line);
 
 // Creates a process that enters the filter, if there is a supervisor, and then runs `run` with its end of a socket, which
 // is closed on exec; ours goes to `status`. The result is -1 if a call has failed.

@@ -37,17 +37,27 @@ void print_step(const char *step, struct isolation *isolation, const char *missi
 // Ends with the supervisor: prctl(2), PR_SET_PDEATHSIG. It is a process with one thread, so the signal does not come
 // early, when a thread that created this process ends.
 static void follow_supervisor(struct isolation *isolation) {
+  // Without a PID namespace, this process has to end the command first, so it watches the other end instead.
+  if (isolation->request.is_supervised && isolation->control >= 0) return adopt_orphans();
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   // It may have ended before the call. poll(2): then the other end is closed (POLLHUP).
   struct pollfd socket_ = {.fd = isolation->news};
   if (poll(&socket_, 1, 0) > 0) _exit(STATUS_UNAVAILABLE);
 }
 
+// Exits. All other processes of the command have ended then.
+static void finish(struct isolation *isolation, int status) __attribute__((noreturn));
+static void finish(struct isolation *isolation, int status) {
+  if (isolation->request.is_supervised) end_descendants();
+  leave(isolation->control, status);
+}
+
 void probe_init(struct isolation *isolation) {
+  const struct step *steps = isolation->steps;
   follow_supervisor(isolation);
   bool worked[32] = {true, true};
   bool all = true;
-  for (size_t each = 0; each < step_count; each++) {
+  for (size_t each = 0; each < isolation->step_count; each++) {
     size_t needed = 0;
     while (steps[each].needs && strcmp(steps[needed].name, steps[each].needs)) needed++;
     bool possible = !steps[each].needs || worked[needed];
@@ -56,6 +66,7 @@ void probe_init(struct isolation *isolation) {
     // The network can be isolated without the others.
     all = all && (worked[each] || steps[each].purpose != FOR_ISOLATION);
   }
+  end_trial(isolation);
   _exit(all ? 0 : 1);
 }
 
@@ -74,25 +85,32 @@ static bool is_wanted(const struct isolation *isolation, const struct step *step
 }
 
 static void set_up(struct isolation *isolation) {
-  for (size_t each = 0; each < step_count; each++) {
+  const struct step *steps = isolation->steps;
+  for (size_t each = 0; each < isolation->step_count; each++) {
     const struct request *request = &isolation->request;
     bool is_for_random = steps[each].purpose == FOR_RANDOM;
     if (!is_wanted(isolation, &steps[each]) || !steps[each].run || steps[each].run(isolation)) continue;
     if (steps[each].purpose == FOR_ISOLATION || request->random == REQUIRED
       || (!is_for_random && request->clock == REQUIRED)) {
       report_failure(isolation, steps[each].name);
-      leave(isolation->control, STATUS_UNAVAILABLE);
+      finish(isolation, STATUS_UNAVAILABLE);
     }
     if (request->random) report_unavailable(isolation, "random", steps[each].name);
     if (request->clock && !is_for_random) report_unavailable(isolation, "clock", steps[each].name);
-    give_up_supervision(isolation, is_for_random);
+    if (give_up_supervision(isolation, is_for_random)) continue;
+    report_failure(isolation, steps[each].name);
+    finish(isolation, STATUS_UNAVAILABLE);
   }
+  bool is_supervised = isolation->request.is_supervised;
+  // If no step has needed it any more.
+  if (is_supervised) end_trial(isolation);
   const char *fields[] = {"ready", NULL};
-  const int descriptors[] = {isolation->listener, isolation->dns4, isolation->dns6};
+  const int descriptors[] = {isolation->listener, isolation->dns4, is_supervised ? isolation->table : isolation->dns6};
   if (!send_packet(isolation->control, fields, descriptors, 3)) _exit(STATUS_UNAVAILABLE);
+  for (size_t each = 0; each < sizeof descriptors / sizeof *descriptors; each++) close(descriptors[each]);
+  if (is_supervised) return;
   // From here on, only Diorama keeps network W.
-  const int ours[] = {isolation->listener,  isolation->dns4,    isolation->dns6,   isolation->network_w,
-                      isolation->network_a, isolation->route_w, isolation->route_a};
+  const int ours[] = {isolation->network_w, isolation->network_a, isolation->route_w, isolation->route_a};
   for (size_t each = 0; each < sizeof ours / sizeof *ours; each++) close(ours[each]);
 }
 
@@ -125,6 +143,8 @@ static void execute_program(char **arguments) {
 
 // Runs in the process of the command. If it returns, errno was sent.
 static void execute(struct isolation *isolation, int status) {
+  // Without a PID namespace: if this program's supervisor is killed.
+  if (isolation->request.is_supervised) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   fix_addresses(isolation);
   sigprocmask(SIG_SETMASK, isolation->mask, NULL);
   execute_program(isolation->request.arguments.items);
@@ -183,7 +203,7 @@ static void reap(struct isolation *isolation, pid_t command) {
     const char *fields[] = {WIFEXITED(status) ? "exited" : "signaled", number, NULL};
     send_packet(isolation->control, fields, NULL, 0);
     // The status as shells show it.
-    leave(isolation->control, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    finish(isolation, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   }
 }
 
@@ -223,7 +243,8 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
     struct pollfd sources[] = {{.fd = isolation->control, .events = POLLIN},
                                {.fd = signals, .events = POLLIN},
                                {.fd = isolation->notifications, .events = POLLIN},
-                               {.fd = isolation->devices, .events = POLLOUT}};
+                               {.fd = isolation->devices, .events = POLLOUT},
+                               {.fd = isolation->news}};
     if (poll(sources, sizeof sources / sizeof *sources, -1) < 0) continue;
     if (sources[2].revents & POLLIN) {
       answer_notification(isolation);
@@ -233,6 +254,8 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
       isolation->notifications = -1;
     }
     if (sources[3].revents) fill_devices(isolation);
+    // The supervisor has ended.
+    if (sources[4].revents) finish(isolation, STATUS_UNAVAILABLE);
     if (sources[1].revents) {
       struct signalfd_siginfo info;
       while (read(signals, &info, sizeof info) > 0) {}
@@ -242,9 +265,9 @@ void run_init(struct isolation *isolation, const sigset_t *mask) {
     switch (read_packet(isolation->control, command ? RUNNING : BEFORE_START, &isolation->request)) {
       case START: command = start_command(isolation); break;
       case SOCKET: send_socket(isolation, isolation->request.socket_kind); break;
-      case INVALID: leave(isolation->control, STATUS_BAD_REQUEST);
+      case INVALID: finish(isolation, STATUS_BAD_REQUEST);
       // Diorama has ended.
-      case CLOSED: _exit(STATUS_UNAVAILABLE);
+      case CLOSED: finish(isolation, STATUS_UNAVAILABLE);
       default: break;
     }
   }

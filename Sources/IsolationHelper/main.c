@@ -1,5 +1,5 @@
-// diorama-isolate runs a command in namespaces whose network leads to Diorama only. Diorama starts it with a socket;
-// see PROTOCOL.md. This process is the supervisor: it forwards signals to the command, and ends as the command does.
+// diorama-isolate runs a command whose network leads to Diorama only, in namespaces or by supervision of its system calls.
+// Diorama starts it with a socket; see PROTOCOL.md. This process is the supervisor: it forwards signals to the command, and ends as the command does.
 #include "helper.h"
 #if defined(__linux__)
 #include <errno.h>
@@ -80,6 +80,8 @@ static int supervise(pid_t init, int news) {
       // Process 1 is ending: waitpid(2) waits until the kernel has ended its namespace.
       int status;
       while (waitpid(init, &status, 0) < 0 && errno == EINTR) {}
+      // Without a namespace, in case that it was killed.
+      end_descendants();
       hand_terminal(init, getpgrp());
       return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
@@ -100,6 +102,8 @@ static int run(struct isolation *isolation, const sigset_t *mask) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) end("socketpair");
   const char *step = NULL;
+  choose_steps(isolation);
+  if (isolation->request.is_supervised) adopt_orphans();
   pid_t pid = enter_namespaces(isolation, &step);
   if (pid == 0) {
     close(ends[0]);
@@ -118,22 +122,23 @@ static int run(struct isolation *isolation, const sigset_t *mask) {
     leave(isolation->control, STATUS_UNAVAILABLE);
   }
   bool is_before = true;
-  for (size_t each = 0; each < step_count; each++) {
-    bool is_failed = !strcmp(steps[each].name, step);
+  for (size_t each = 0; each < isolation->step_count; each++) {
+    bool is_failed = !strcmp(isolation->steps[each].name, step);
     is_before = is_before && !is_failed;
-    print_step(steps[each].name, is_failed ? isolation : NULL, is_before || is_failed ? NULL : step);
+    print_step(isolation->steps[each].name, is_failed ? isolation : NULL, is_before || is_failed ? NULL : step);
   }
   return 1;
 }
 
 int main(int count, char **arguments) {
-  bool is_probe = count == 2 && !strcmp(arguments[1], "--probe");
+  bool is_supervised = count == 3 && !strcmp(arguments[2], "seccomp");
+  bool is_probe = (count == 2 || is_supervised) && !strcmp(arguments[1], "--probe");
   char *rest = "";
   long number = count == 3 && !strcmp(arguments[1], "--socket") ? strtol(arguments[2], &rest, 10) : -1;
   if (!is_probe && (number < 0 || number > 1 << 20 || *rest || rest == arguments[2])) {
     fputs(
         "usage: diorama-isolate --socket DESCRIPTOR   runs the command that the socket asks for (PROTOCOL.md)\n"
-        "       diorama-isolate --probe               tries each step of the isolation\n",
+        "       diorama-isolate --probe [seccomp]     tries each step of the isolation\n",
         stderr);
     return STATUS_BAD_REQUEST;
   }
@@ -146,7 +151,8 @@ int main(int count, char **arguments) {
   if (is_probe) {
     // A file over itself, to try that step, too.
     char *file[] = {"/dev/null"};
-    isolation.request.sources = isolation.request.targets = (struct list){file, 1};
+    if (!is_supervised) isolation.request.sources = isolation.request.targets = (struct list){file, 1};
+    isolation.request.is_supervised = is_supervised;
     _exit(run(&isolation, &mask));
   }
 
@@ -168,7 +174,7 @@ int main(int count, char **arguments) {
 #include <stdio.h>
 
 int main(void) {
-  fputs("diorama-isolate: namespaces need Linux; use `diorama run` without --isolate=namespaces\n", stderr);
+  fputs("diorama-isolate needs Linux; use `diorama run` with --isolate=proxy\n", stderr);
   return 69;
 }
 #endif

@@ -49,6 +49,12 @@ pid_t enter_namespaces(struct isolation *isolation, const char **step) {
   // user_namespaces(7): until IDs are mapped, getuid(2) returns 65534.
   isolation->user = getuid();
   isolation->group = getgid();
+  *step = "command";
+  if (isolation->request.is_supervised) {
+    pid_t process = fork();
+    if (process < 0) failed(isolation, errno, "fork");
+    return process;
+  }
   isolation->has_user_namespace = isolation->request.forces_user_namespace || !has_capabilities();
   unsigned long users = isolation->has_user_namespace ? CLONE_NEWUSER : 0;
   pid_t pid = clone_process(users | CLONE_NEWPID);
@@ -178,7 +184,7 @@ static bool allow_low_ports(struct isolation *isolation) {
   return write_file(isolation, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
-const struct step steps[] = {
+static const struct step namespace_steps[] = {
     {"user namespace", NULL, NULL, FOR_ISOLATION},
     {"PID namespace", "user namespace", NULL, FOR_ISOLATION},
     {"user and group IDs", "PID namespace", map_ids, FOR_ISOLATION},
@@ -199,5 +205,19 @@ const struct step steps[] = {
     {"seccomp notification", "vDSO", try_notification, FOR_SUPERVISION},
     {"process memory", "seccomp notification", write_memory, FOR_SUPERVISION},
 };
-const size_t step_count = sizeof steps / sizeof *steps;
+
+static const struct step supervision_steps[] = {
+    {"loopback sockets", NULL, open_loopback_sockets, FOR_ISOLATION},
+    {"vDSO", NULL, find_vdso, FOR_SUPERVISION},
+    {"seccomp notification", "loopback sockets", try_notification, FOR_ISOLATION},
+    {"connections", "seccomp notification", try_connection, FOR_ISOLATION},
+    {"process memory", "vDSO", write_memory, FOR_SUPERVISION},
+};
+
+void choose_steps(struct isolation *isolation) {
+  bool is_supervised = isolation->request.is_supervised;
+  isolation->steps = is_supervised ? supervision_steps : namespace_steps;
+  isolation->step_count =
+      is_supervised ? sizeof supervision_steps / sizeof *supervision_steps : sizeof namespace_steps / sizeof *namespace_steps;
+}
 #endif

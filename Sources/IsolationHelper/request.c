@@ -27,6 +27,7 @@ static const struct {
     {"clock", 2, BEFORE_SETUP, CLOCK},
     {"random", 3, BEFORE_SETUP, RANDOM},
     {"preload", 2, BEFORE_SETUP | BEFORE_START, PRELOAD},
+    {"network", 3, BEFORE_SETUP, NETWORK},
 };
 
 static const char *const socket_kinds[] = {"tcp4", "tcp6", "udp4", "udp6"};
@@ -78,6 +79,20 @@ static bool read_wish(const char *text, enum wish *wish) {
   return *wish != NOT_WANTED;
 }
 
+// Reads port numbers, separated by commas.
+static bool read_ports(const char *text, struct request *request) {
+  request->port_count = 0;
+  request->ports = malloc((strlen(text) + 1) * sizeof *request->ports);
+  while (request->ports && *text) {
+    char *rest;
+    unsigned long port = *text >= '0' && *text <= '9' ? strtoul(text, &rest, 10) : 0;
+    if (!port || port > 65535 || (*rest && *rest != ',')) return false;
+    request->ports[request->port_count++] = (uint16_t)port;
+    text = *rest ? rest + 1 : rest;
+  }
+  return request->ports;
+}
+
 enum keyword read_packet(int control, enum phase phase, struct request *request) {
   // recv(2): with MSG_TRUNC, the result is the real length of the packet, even if the buffer is smaller.
   ssize_t length;
@@ -125,6 +140,8 @@ enum keyword read_packet(int control, enum phase phase, struct request *request)
       request->forces_user_namespace = true;
       break;
     case SETUP:
+      if (request->is_supervised && request->sources.count)
+        return refuse(control, "nothing can be mounted without namespaces: '%.300s'", request->targets.items[0]);
       if (strcmp(fields[1], PROTOCOL_VERSION))
         return refuse(control, "protocol version %.100s is not " PROTOCOL_VERSION, fields[1]);
       break;
@@ -153,6 +170,11 @@ enum keyword read_packet(int control, enum phase phase, struct request *request)
       if (fields[1][0] != '/' || strpbrk(fields[1], " :"))
         return refuse(control, "not an absolute path without spaces and colons: '%.300s'", fields[1]);
       request->preload = fields[1];
+      break;
+    case NETWORK:
+      if (strcmp(fields[1], "seccomp")) return refuse(control, "'network' is 'seccomp', not '%.100s'", fields[1]);
+      if (!read_ports(fields[2], request)) return refuse(control, "not a list of ports: '%.100s'", fields[2]);
+      request->is_supervised = true;
       break;
     default: break;
   }

@@ -64,12 +64,16 @@ static void report(void *context, const char *line) {
   send(isolation->control, packet, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Notes an error of ClockSupervision, "what happened; what to do".
-static bool failed_by(struct isolation *isolation, int error, const char *line) {
+bool failed_by(struct isolation *isolation, int error, const char *line) {
   const char *rest = strstr(line, "; ");
   failed(isolation, error, "%.*s", rest ? (int)(rest - line) : (int)strlen(line), line);
   snprintf(isolation->advice, sizeof isolation->advice, "%s", rest ? rest + 2 : "");
   return false;
+}
+
+bool make_supervisor(struct isolation *isolation, int page, char *error) {
+  isolation->supervisor = diorama_clock_supervisor_create(page, report, isolation, error);
+  return isolation->supervisor;
 }
 
 bool find_vdso(struct isolation *isolation) {
@@ -78,10 +82,11 @@ bool find_vdso(struct isolation *isolation) {
   // Random values alone come with the real clock. --probe tries both.
   int page = request->page >= 0 ? request->page : diorama_clock_page_create(error);
   if (page < 0) return failed_by(isolation, errno, error);
-  isolation->supervisor = diorama_clock_supervisor_create(page, report, isolation, error);
+  make_supervisor(isolation, page, error);
   close(page);
   request->page = -1;
   const char *seed = isolation->control < 0 ? "" : request->seed;
+  isolation->has_clock = isolation->supervisor;
   if (!isolation->supervisor
     || (seed && diorama_clock_supervisor_seed(isolation->supervisor, seed, strlen(seed), error)))
     return failed_by(isolation, ENOTSUP, error);
@@ -99,7 +104,9 @@ pid_t fork_supervised(struct isolation *isolation, int *status, void (*run)(stru
   if (pid == 0) {
     close(ends[0]);
     bool has_seed = isolation->control < 0 || isolation->request.seed;
-    if (isolation->supervisor && diorama_clock_enter(ends[1], has_seed, error)) _exit(errno);
+    unsigned parts = (isolation->has_clock ? DIORAMA_CLOCK | (has_seed ? DIORAMA_RANDOM : 0) : 0)
+      | (isolation->request.is_supervised ? DIORAMA_NETWORK : 0);
+    if (isolation->supervisor && diorama_clock_enter(ends[1], parts, error)) _exit(errno);
     run(isolation, ends[1]);
     _exit(0);
   }
@@ -127,7 +134,7 @@ static void wait_for_end(struct isolation *isolation, int status) {
   recv(status, &byte, 1, 0);
 }
 
-static void end_trial(struct isolation *isolation) {
+void end_trial(struct isolation *isolation) {
   if (isolation->trial > 0) {
     kill(isolation->trial, SIGKILL);
     waitpid(isolation->trial, NULL, 0);
@@ -136,13 +143,16 @@ static void end_trial(struct isolation *isolation) {
     isolation->trial = 0;
     isolation->notifications = -1;
   }
+  if (isolation->request.is_supervised) return;
   // The command gets the first process ID, as without a trial: pid_namespaces(7), /proc/sys/kernel/ns_last_pid.
   struct isolation unused;
   write_file(&unused, "/proc/sys/kernel/ns_last_pid", "1");
 }
 
 bool try_notification(struct isolation *isolation) {
-  isolation->trial = fork_supervised(isolation, &isolation->trial_status, wait_for_end);
+  bool is_supervised = isolation->request.is_supervised;
+  if (is_supervised && !supervise_network(isolation)) return false;
+  isolation->trial = fork_supervised(isolation, &isolation->trial_status, is_supervised ? connect_elsewhere : wait_for_end);
   return isolation->trial > 0;
 }
 
@@ -161,7 +171,8 @@ bool write_memory(struct isolation *isolation) {
   return works;
 }
 
-void give_up_supervision(struct isolation *isolation, bool keeps_clock) {
+bool give_up_supervision(struct isolation *isolation, bool keeps_clock) {
+  bool has_network = isolation->trial > 0;
   end_trial(isolation);
   for (size_t each = 0; each < sizeof devices / sizeof *devices; each++)
     if (isolation->replaced[each]) umount2(devices[each], MNT_DETACH);
@@ -169,10 +180,13 @@ void give_up_supervision(struct isolation *isolation, bool keeps_clock) {
   isolation->devices = -1;
   isolation->request.random = NOT_WANTED;
   isolation->request.seed = NULL;
-  if (keeps_clock) return;
+  if (keeps_clock) return true;
   isolation->request.clock = NOT_WANTED;
+  isolation->has_clock = false;
   diorama_clock_supervisor_free(isolation->supervisor);
   isolation->supervisor = NULL;
+  // The step that has given it the network was taken.
+  return !isolation->request.is_supervised || !has_network || supervise_network(isolation);
 }
 
 static char **find_variable(const struct list *variables, const char *name) {

@@ -1,0 +1,630 @@
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#define _GNU_SOURCE
+#include "network.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "local_sockets.h"
+
+#ifndef SECCOMP_ADDFD_FLAG_SEND
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
+#endif
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+// Two things keep programs from the network.
+//
+//  1. Every socket of IPv4 and IPv6 is made here, bound to the loopback device (socket(7), SO_BINDTODEVICE), and added to the
+//     program. Without privileges it cannot be unbound, so nothing that is sent by it leaves the machine.
+//  2. Calls with a destination are judged by a copy of the address. If it is not on this machine, the socket is connected
+//     to the server here.
+//
+// A call that may happen is continued. seccomp_unotify(2): another thread may change its arguments in the meantime. Because of
+// the first point, such a call still cannot leave the machine.
+
+// An IPv4 address is mapped (RFC 4291, 2.5.5.2).
+struct destination {
+  struct in6_addr address;
+  uint16_t port;
+};
+
+struct network {
+  struct local_sockets sockets;
+  struct diorama_connection *table;
+  uint32_t last;
+  uint16_t listener_port, dns_port;
+  uint16_t *ports;
+  size_t port_count;
+  // The network namespace in which the server is.
+  ino_t space;
+};
+
+// A call with what belongs to it.
+struct context {
+  struct network *network;
+  int listener;
+  const struct seccomp_notif *call;
+  struct seccomp_notif_resp *answer;
+  const char **problem;
+  pid_t pid;
+};
+
+static const char problem_memory[] = "open of /proc/PID/mem; run it as the user of diorama, and allow tracing (Yama's ptrace_scope)";
+
+// ---- The table of connections
+
+int diorama_connections_create(char *error) {
+  int table = memfd_create("diorama-connections", MFD_CLOEXEC);
+  if (table >= 0 && !ftruncate(table, DIORAMA_CONNECTIONS * sizeof(struct diorama_connection))) return table;
+  int code = errno;
+  snprintf(error, DIORAMA_CLOCK_ERROR, "cannot make a table of connections: %s: %s; free memory, or raise `ulimit -n`",
+    table < 0 ? "memfd_create" : "ftruncate", strerror(code));
+  if (table >= 0) close(table);
+  errno = code;
+  return -1;
+}
+
+struct diorama_connection *diorama_connections_map(int table, char *error) {
+  void *mapped = mmap(NULL, DIORAMA_CONNECTIONS * sizeof(struct diorama_connection), PROT_READ | PROT_WRITE, MAP_SHARED, table, 0);
+  if (mapped != MAP_FAILED) return mapped;
+  snprintf(error, DIORAMA_CLOCK_ERROR, "cannot map the table of connections: mmap: %s; free memory", strerror(errno));
+  return NULL;
+}
+
+bool diorama_connections_take(struct diorama_connection *table, uint32_t address, struct diorama_connection *connection) {
+  uint32_t number = address - DIORAMA_CONNECTION_NETWORK;
+  if (!number || number >> DIORAMA_CONNECTION_BITS) return false;
+  struct diorama_connection *entry = &table[number % DIORAMA_CONNECTIONS];
+  if (__atomic_load_n(&entry->number, __ATOMIC_ACQUIRE) != number) return false;
+  *connection = *entry;
+  return !__atomic_exchange_n(&entry->is_taken, 1, __ATOMIC_ACQ_REL);
+}
+
+// Notes a destination. The result is the address to connect to, in host byte order.
+static uint32_t add_connection(struct network *network, const struct destination *destination) {
+  network->last = (network->last + 1) & ((UINT32_C(1) << DIORAMA_CONNECTION_BITS) - 1);
+  if (!network->last) network->last = 1;
+  struct diorama_connection *entry = &network->table[network->last % DIORAMA_CONNECTIONS];
+  bool is_v4 = IN6_IS_ADDR_V4MAPPED(&destination->address);
+  __atomic_store_n(&entry->number, 0, __ATOMIC_RELEASE);
+  memset(entry->address, 0, sizeof entry->address);
+  memcpy(entry->address, destination->address.s6_addr + (is_v4 ? 12 : 0), is_v4 ? 4 : 16);
+  entry->port = destination->port;
+  entry->is_v6 = !is_v4;
+  __atomic_store_n(&entry->is_taken, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&entry->number, network->last, __ATOMIC_RELEASE);
+  return DIORAMA_CONNECTION_NETWORK + network->last;
+}
+
+struct network *network_create(const struct diorama_network *settings, char *error) {
+  struct stat space;
+  struct network *network = calloc(1, sizeof *network);
+  if (!network || !(network->ports = calloc(settings->port_count + 1, sizeof *network->ports))) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the network: out of memory; free memory");
+  } else if (stat("/proc/self/ns/net", &space)) {
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the network: /proc/self/ns/net: %s; mount /proc", strerror(errno));
+  } else if ((network->table = diorama_connections_map(settings->table, error))) {
+    network->space = space.st_ino;
+    network->listener_port = settings->listener_port;
+    network->dns_port = settings->dns_port;
+    network->port_count = settings->port_count;
+    memcpy(network->ports, settings->ports, settings->port_count * sizeof *network->ports);
+    return network;
+  }
+  network_free(network);
+  return NULL;
+}
+
+void network_free(struct network *network) {
+  if (!network) return;
+  if (network->table) munmap(network->table, DIORAMA_CONNECTIONS * sizeof *network->table);
+  local_sockets_free(&network->sockets);
+  free(network->ports);
+  free(network);
+}
+
+// ---- What belongs to the program
+
+static bool is_valid(const struct context *context) {
+  return !ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &context->call->id);
+}
+
+static enum network_answer refuse(struct context *context, int code) {
+  context->answer->flags = 0;
+  context->answer->val = 0;
+  context->answer->error = -code;
+  return NETWORK_ANSWER;
+}
+
+static enum network_answer succeed(struct context *context, int64_t value) {
+  context->answer->flags = 0;
+  context->answer->val = value;
+  context->answer->error = 0;
+  return NETWORK_ANSWER;
+}
+
+// The call happens as usual.
+static enum network_answer continue_(void) { return NETWORK_ANSWER; }
+
+// Copies memory of the program. The result is 0 or an error.
+static int copy_memory(const struct context *context, void *to, uint64_t from, size_t length, bool writes) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/mem", context->pid);
+  int memory = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (memory < 0) {
+    if (is_valid(context)) *context->problem = problem_memory;
+    return EACCES;
+  }
+  // The process that called is still there, so what was opened belongs to it.
+  bool is_whole = is_valid(context)
+    && (writes ? pwrite(memory, to, length, (off_t)from) : pread(memory, to, length, (off_t)from)) == (ssize_t)length;
+  close(memory);
+  return is_whole ? 0 : EFAULT;
+}
+
+static int read_memory(const struct context *context, void *to, uint64_t from, size_t length) {
+  return copy_memory(context, to, from, length, false);
+}
+
+// The process of a thread: proc_pid_status(5).
+static pid_t process_of(pid_t thread) {
+  char path[64], line[128];
+  pid_t process = thread;
+  snprintf(path, sizeof path, "/proc/%d/status", thread);
+  FILE *file = fopen(path, "re");
+  if (!file) return thread;
+  while (fgets(line, sizeof line, file) && sscanf(line, "Tgid: %d", &process) != 1) {}
+  fclose(file);
+  return process;
+}
+
+// Copies a descriptor of the program. -1 if it cannot be copied.
+static int copy_descriptor(const struct context *context, int descriptor) {
+  // pidfd_open(2): before Linux 6.9 for processes only.
+  int process = (int)syscall(SYS_pidfd_open, context->pid, PIDFD_THREAD);
+  if (process < 0 && errno == EINVAL) process = (int)syscall(SYS_pidfd_open, process_of(context->pid), 0);
+  if (process < 0) return -1;
+  int copy = (int)syscall(SYS_pidfd_getfd, process, descriptor, 0);
+  int code = errno;
+  close(process);
+  errno = code;
+  return copy;
+}
+
+// Whether the program has a network of its own, which the server cannot reach, and which leads nowhere.
+static bool has_own_network(const struct context *context) {
+  char path[64];
+  struct stat space;
+  snprintf(path, sizeof path, "/proc/%d/ns/net", context->pid);
+  return !stat(path, &space) && space.st_ino != context->network->space && is_valid(context);
+}
+
+// Makes a socket that is bound to the loopback device. -1 if that fails.
+static int make_socket(struct network *network, int family, int type, int protocol) {
+  struct stat its;
+  int made = socket(family, type | SOCK_CLOEXEC, protocol);
+  if (made < 0) return -1;
+  if (!setsockopt(made, SOL_SOCKET, SO_BINDTODEVICE, "lo", sizeof "lo") && !fstat(made, &its)) {
+    if (local_sockets_add(&network->sockets, its.st_ino, family, type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))) return made;
+    errno = ENOMEM;
+  }
+  int code = errno;
+  close(made);
+  errno = code;
+  return -1;
+}
+
+// socket(2), of a kind that the filter lets through.
+static enum network_answer add_socket(struct context *context) {
+  const struct seccomp_data *data = &context->call->data;
+  int type = (int)data->args[1];
+  if (has_own_network(context)) return continue_();
+  int made = make_socket(context->network, (int)data->args[0], type, (int)data->args[2]);
+  if (made < 0) return refuse(context, errno);
+  struct seccomp_notif_addfd addition = {
+    .id = context->call->id, .flags = SECCOMP_ADDFD_FLAG_SEND, .srcfd = (uint32_t)made,
+    .newfd_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0,
+  };
+  enum network_answer answer = NETWORK_SENT;
+  // Before Linux 5.14, the answer is another call.
+  int added = ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+  if (added < 0 && errno == EINVAL) {
+    addition.flags = 0;
+    added = ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+    if (added >= 0) answer = succeed(context, added);
+  }
+  if (added < 0) answer = refuse(context, errno);
+  close(made);
+  return answer;
+}
+
+// A socket of the program.
+struct subject {
+  // Ours; negative without one.
+  int copy;
+  // If the socket takes the place of the program's: its flags.
+  bool is_new;
+  int flags;
+  int family, type;
+};
+
+// Copies the socket to which a call refers, or, where pidfd_getfd(2) is refused, as by container engines, makes another one
+// for it. Returns 0 or an error; ENOTSOCK if it is none of IPv4 or IPv6, so that the kernel refuses the address.
+static int find_subject(const struct context *context, int descriptor, bool is_replaced, struct subject *subject) {
+  char path[64], target[64], line[128];
+  *subject = (struct subject){.copy = -1};
+  int copy = is_replaced ? -1 : copy_descriptor(context, descriptor);
+  if (copy >= 0) {
+    socklen_t size = sizeof(int);
+    if (getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &subject->family, &size)) subject->family = 0;
+    size = sizeof(int);
+    if (getsockopt(copy, SOL_SOCKET, SO_TYPE, &subject->type, &size)) subject->type = 0;
+    if (subject->family == AF_INET || subject->family == AF_INET6) {
+      subject->copy = copy;
+      return 0;
+    }
+    close(copy);
+    return ENOTSOCK;
+  }
+  if (!is_replaced && errno == EBADF) return EBADF;
+  // A thread may have descriptors of its own.
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", context->pid, descriptor);
+  ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length < 0) return errno == ENOENT ? EBADF : EACCES;
+  target[length] = 0;
+  uint64_t inode;
+  const struct local_socket *known =
+    sscanf(target, "socket:[%lu]", &inode) == 1 ? local_sockets_find(&context->network->sockets, inode) : NULL;
+  // The caller asks for sockets of IPv4 and IPv6 only. This one is not bound to the loopback device.
+  if (!known) return strncmp(target, "socket:", 7) ? ENOTSOCK : EACCES;
+  subject->family = known->family;
+  subject->type = known->type;
+  snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", context->pid, descriptor);
+  FILE *file = fopen(path, "re");
+  while (file && fgets(line, sizeof line, file) && sscanf(line, "flags: %o", (unsigned *)&subject->flags) != 1) {}
+  if (file) fclose(file);
+  if (!is_valid(context)) return ENOENT;
+  subject->copy = make_socket(context->network, subject->family, subject->type | (subject->flags & O_NONBLOCK ? SOCK_NONBLOCK : 0), 0);
+  subject->is_new = true;
+  return subject->copy < 0 ? errno : 0;
+}
+
+// Puts a new socket into the place of the program's. Returns 0 or an error.
+static int replace(const struct context *context, int descriptor, const struct subject *subject) {
+  if (!subject->is_new) return 0;
+  struct seccomp_notif_addfd addition = {
+    .id = context->call->id, .flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)subject->copy,
+    .newfd = (uint32_t)descriptor, .newfd_flags = subject->flags & O_CLOEXEC ? O_CLOEXEC : 0,
+  };
+  return ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) < 0 ? errno : 0;
+}
+
+// ---- Addresses
+
+// Reads an address of a call. Returns 0 or an error.
+static int read_address(const struct context *context, uint64_t from, int length, struct sockaddr_storage *address) {
+  memset(address, 0, sizeof *address);
+  if (length < (int)sizeof(sa_family_t) || length > (int)sizeof *address) return EINVAL;
+  int error = read_memory(context, address, from, (size_t)length);
+  if (error) return error;
+  bool is_short = (address->ss_family == AF_INET && length < (int)sizeof(struct sockaddr_in))
+    // ipv6(7): sin6_scope_id may be missing.
+    || (address->ss_family == AF_INET6 && length < (int)offsetof(struct sockaddr_in6, sin6_scope_id));
+  return is_short ? EINVAL : 0;
+}
+
+static struct in6_addr mapped(uint32_t address) {
+  struct in6_addr result = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+  address = htonl(address);
+  memcpy(result.s6_addr + 12, &address, 4);
+  return result;
+}
+
+static struct destination destination_of(const struct sockaddr_storage *address) {
+  if (address->ss_family == AF_INET6) {
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+    return (struct destination){six->sin6_addr, ntohs(six->sin6_port)};
+  }
+  const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+  return (struct destination){mapped(ntohl(four->sin_addr.s_addr)), ntohs(four->sin_port)};
+}
+
+// Makes an IPv4 address of the server into one for a socket of a family. Returns its length.
+static socklen_t make_address(struct sockaddr_storage *address, int family, uint32_t number, uint16_t port) {
+  memset(address, 0, sizeof *address);
+  if (family == AF_INET) {
+    *(struct sockaddr_in *)address =
+      (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(number)};
+    return sizeof(struct sockaddr_in);
+  }
+  *(struct sockaddr_in6 *)address =
+    (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = mapped(number)};
+  return sizeof(struct sockaddr_in6);
+}
+
+enum way {
+  // The call may happen: the destination is a socket of the command, or a port that is let in.
+  DIRECT,
+  TO_LISTENER,
+  TO_NAME_SERVER,
+  // A port of this machine that is not let in.
+  TO_CLOSED_PORT,
+  // As without a network.
+  TO_NOWHERE,
+};
+
+static enum way decide(const struct network *network, int type, const struct destination *destination) {
+  const unsigned char *bytes = destination->address.s6_addr;
+  bool is_v4 = IN6_IS_ADDR_V4MAPPED(&destination->address), is_stream = type == SOCK_STREAM;
+  bool is_here = is_v4 ? bytes[12] == 127 || !memcmp(bytes + 12, "\0\0\0", 4)
+    : IN6_IS_ADDR_LOOPBACK(&destination->address) || IN6_IS_ADDR_UNSPECIFIED(&destination->address);
+  // Multicast, experimental addresses and broadcast.
+  bool is_many = is_v4 ? bytes[12] >= 224 : IN6_IS_ADDR_MULTICAST(&destination->address);
+  if (is_many) return TO_NOWHERE;
+  if (is_stream && is_here)
+    for (size_t i = 0; i < network->port_count; i++)
+      if (network->ports[i] == destination->port) return DIRECT;
+  if (local_sockets_receive(&network->sockets, type, &destination->address, destination->port)) return DIRECT;
+  // Of any address: that of the name server is the machine's.
+  if (destination->port == 53) return is_stream ? TO_LISTENER : TO_NAME_SERVER;
+  if (is_here) return TO_CLOSED_PORT;
+  return is_stream ? TO_LISTENER : TO_NOWHERE;
+}
+
+// The sockets of resolver caches, which would ask the real servers, as in NameResolution. Without them, programs ask a name
+// server.
+static bool is_resolver(const struct sockaddr_storage *address) {
+  static const char *const paths[] = {
+    "/run/nscd/socket", "/var/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve",
+    "/run/systemd/resolve/io.systemd.Resolve.Monitor", "/run/avahi-daemon/socket", "/var/run/avahi-daemon/socket",
+  };
+  const struct sockaddr_un *unix_ = (const struct sockaddr_un *)address;
+  // unix(7): the path may end with a null byte, or at the end of the address.
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    if (!strncmp(unix_->sun_path, paths[i], sizeof unix_->sun_path)) return true;
+  return false;
+}
+
+// ---- connect(2)
+
+// Connects without waiting, and without a change of the socket's flags. Returns 0 or an error.
+static int connect_now(int socket_, const struct sockaddr_storage *address, socklen_t length) {
+  int flags = fcntl(socket_, F_GETFL);
+  if (!(flags & O_NONBLOCK)) fcntl(socket_, F_SETFL, flags | O_NONBLOCK);
+  int error = connect(socket_, (const struct sockaddr *)address, length) ? errno : 0;
+  if (!(flags & O_NONBLOCK)) fcntl(socket_, F_SETFL, flags);
+  return error;
+}
+
+// Lets a socket of IPv6 send to mapped addresses. ipv6(7): fails for one that is bound.
+static void allow_mapped(const struct subject *subject) {
+  int off = 0;
+  if (subject->family == AF_INET6) setsockopt(subject->copy, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+}
+
+// Connects a socket to an address of the server.
+static enum network_answer lead(struct context *context, int descriptor, struct subject *subject, uint32_t number, uint16_t port) {
+  struct sockaddr_storage address;
+  socklen_t length = make_address(&address, subject->family, number, port);
+  allow_mapped(subject);
+  int error = connect_now(subject->copy, &address, length);
+  bool is_unfit = error == EINVAL || error == ENETUNREACH || error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+  if (is_unfit && !subject->is_new) {
+    // It is bound to an address that cannot be left.
+    close(subject->copy);
+    error = find_subject(context, descriptor, true, subject);
+    if (error) return refuse(context, error);
+    allow_mapped(subject);
+    error = connect_now(subject->copy, &address, length);
+  }
+  bool is_waiting = error == EINPROGRESS || error == EALREADY;
+  if (!error || is_waiting) {
+    int failed = replace(context, descriptor, subject);
+    if (failed) return refuse(context, failed);
+  }
+  // connect(2) of a socket that is being connected waits for that, whatever the address is. So the program waits itself,
+  // with its own timeout and signals.
+  if (is_waiting && !(fcntl(subject->copy, F_GETFL) & O_NONBLOCK)) return continue_();
+  return refuse(context, error);
+}
+
+static enum network_answer answer_connect(struct context *context) {
+  const struct seccomp_data *data = &context->call->data;
+  int descriptor = (int)data->args[0];
+  struct sockaddr_storage address;
+  int error = read_address(context, data->args[1], (int)data->args[2], &address);
+  if (error) return refuse(context, error);
+  if (address.ss_family == AF_UNIX && is_resolver(&address)) return refuse(context, ENOENT);
+  // AF_UNSPEC ends a connection. A socket of IPv4 or IPv6 refuses others.
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return continue_();
+  if (has_own_network(context)) return continue_();
+  struct subject subject;
+  struct destination destination = destination_of(&address);
+  // A new socket only where it is needed.
+  error = find_subject(context, descriptor, false, &subject);
+  if (error == ENOTSOCK) return continue_();
+  if (error) return refuse(context, error);
+  enum network_answer answer;
+  if (subject.family == AF_INET && address.ss_family == AF_INET6) {
+    answer = refuse(context, EAFNOSUPPORT);
+  } else {
+    switch (decide(context->network, subject.type, &destination)) {
+      case DIRECT: answer = continue_(); break;
+      case TO_LISTENER:
+        answer = lead(context, descriptor, &subject, add_connection(context->network, &destination), context->network->listener_port);
+        break;
+      case TO_NAME_SERVER: answer = lead(context, descriptor, &subject, INADDR_LOOPBACK, context->network->dns_port); break;
+      case TO_CLOSED_PORT:
+        // UDP has no connections: the error comes when something is sent. No socket is bound to this port of number 0, since
+        // the name server has it at another address. getaddrinfo(3) connects such sockets to sort addresses.
+        answer = subject.type == SOCK_DGRAM
+          ? lead(context, descriptor, &subject, DIORAMA_CONNECTION_NETWORK, context->network->dns_port)
+          : refuse(context, ECONNREFUSED);
+        break;
+      case TO_NOWHERE:
+      default: answer = refuse(context, ENETUNREACH); break;
+    }
+  }
+  if (subject.copy >= 0) close(subject.copy);
+  return answer;
+}
+
+// ---- sendto(2), sendmsg(2), sendmmsg(2)
+
+// What a message needs.
+struct message {
+  // The name as it is in the program; 0 without one.
+  uint64_t name;
+  int name_length;
+  // Its copy.
+  struct sockaddr_storage address;
+  // The parts of the content in the program, or the only one.
+  uint64_t parts;
+  size_t part_count;
+  struct iovec only;
+  enum way way;
+};
+
+static int read_header(const struct context *context, uint64_t from, struct message *message) {
+  struct msghdr header;
+  int error = read_memory(context, &header, from, sizeof header);
+  if (error) return error;
+  *message = (struct message){
+    .name = (uint64_t)(uintptr_t)header.msg_name, .name_length = (int)header.msg_namelen,
+    .parts = (uint64_t)(uintptr_t)header.msg_iov, .part_count = header.msg_iovlen,
+  };
+  return 0;
+}
+
+// Copies the name. Returns 0 or an error. Without a name, or with one of another family, the family is AF_UNIX.
+static int read_name(const struct context *context, struct message *message) {
+  message->address.ss_family = AF_UNIX;
+  if (!message->name || !message->name_length) return 0;
+  int error = read_address(context, message->name, message->name_length, &message->address);
+  if (error) return error;
+  sa_family_t *family = &message->address.ss_family;
+  // For a socket of IPv4, AF_UNSPEC counts as AF_INET.
+  if (*family == AF_UNSPEC && message->name_length >= (int)sizeof(struct sockaddr_in)) *family = AF_INET;
+  if (*family != AF_INET && *family != AF_INET6) *family = AF_UNIX;
+  return 0;
+}
+
+// Decides about a message. Returns 0 or an error.
+static int judge(const struct context *context, const struct subject *subject, struct message *message) {
+  message->way = DIRECT;
+  // tcp(7): a name is ignored. The filter refuses MSG_FASTOPEN.
+  if (message->address.ss_family == AF_UNIX || subject->type == SOCK_STREAM) return 0;
+  struct destination destination = destination_of(&message->address);
+  message->way = decide(context->network, subject->type, &destination);
+  return message->way == TO_NOWHERE ? ENETUNREACH : message->way == TO_CLOSED_PORT ? ECONNREFUSED : 0;
+}
+
+// Sends a copy of a message: to its destination if that is allowed, otherwise to the name server. Returns its length, or a
+// negative error.
+static ssize_t send_copy(const struct context *context, const struct subject *subject, const struct message *message, int flags) {
+  // udp(7): no datagram is longer.
+  unsigned char content[65536];
+  size_t length = 0, count = message->part_count;
+  struct iovec parts[64] = {message->only};
+  if (count > sizeof parts / sizeof *parts) return -EMSGSIZE;
+  int error = message->parts ? read_memory(context, parts, message->parts, count * sizeof *parts) : 0;
+  for (size_t i = 0; !error && i < count; i++) {
+    size_t part = parts[i].iov_len;
+    if (part > sizeof content - length) return -EMSGSIZE;
+    if (part) error = read_memory(context, content + length, (uint64_t)(uintptr_t)parts[i].iov_base, part);
+    length += part;
+  }
+  if (error) return -error;
+  struct sockaddr_storage address = message->address;
+  socklen_t size = message->address.ss_family == AF_UNIX ? 0 : (socklen_t)message->name_length;
+  if (message->way == TO_NAME_SERVER) {
+    allow_mapped(subject);
+    size = make_address(&address, subject->family, INADDR_LOOPBACK, context->network->dns_port);
+  }
+  ssize_t sent = sendto(subject->copy, content, length, flags | MSG_DONTWAIT | MSG_NOSIGNAL,
+    size ? (const struct sockaddr *)&address : NULL, size);
+  return sent < 0 ? -errno : sent;
+}
+
+static enum network_answer answer_send(struct context *context) {
+  const struct seccomp_data *data = &context->call->data;
+  int descriptor = (int)data->args[0], error = 0, flags = (int)data->args[data->nr == __NR_sendmsg ? 2 : 3];
+  struct message messages[64] = {0};
+  size_t count = 1;
+  bool is_many = data->nr == __NR_sendmmsg, has_destination = false;
+  if (data->nr == __NR_sendto) {
+    messages[0].name = data->args[4];
+    messages[0].name_length = (int)data->args[5];
+    messages[0].part_count = 1;
+    messages[0].only = (struct iovec){(void *)(uintptr_t)data->args[1], data->args[2]};
+  } else {
+    // sendmmsg(2): fewer messages than were asked for may be sent.
+    if (is_many) count = data->args[2] < 64 ? (size_t)(unsigned)data->args[2] : 64;
+    for (size_t i = 0; !error && i < count; i++)
+      error = read_header(context, data->args[1] + i * sizeof(struct mmsghdr), &messages[i]);
+  }
+  for (size_t i = 0; !error && i < count; i++) {
+    error = read_name(context, &messages[i]);
+    has_destination = has_destination || messages[i].address.ss_family != AF_UNIX;
+  }
+  if (error) return refuse(context, error);
+  bool is_cut = is_many && (unsigned)data->args[2] > count;
+  if ((!has_destination && !is_cut) || has_own_network(context)) return continue_();
+  struct subject subject;
+  error = find_subject(context, descriptor, false, &subject);
+  if (error == ENOTSOCK) return continue_();
+  if (error) return refuse(context, error);
+
+  size_t allowed = 0;
+  bool is_direct = !is_cut;
+  for (; allowed < count && !(error = judge(context, &subject, &messages[allowed])); allowed++)
+    is_direct = is_direct && messages[allowed].way == DIRECT;
+  enum network_answer answer;
+  if (!error && is_direct) {
+    answer = continue_();
+  } else if (!allowed || (error = replace(context, descriptor, &subject))) {
+    answer = refuse(context, error);
+  } else {
+    ssize_t sent = 0;
+    size_t done = 0;
+    for (; done < allowed && (sent = send_copy(context, &subject, &messages[done], flags)) >= 0; done++) {
+      unsigned length = (unsigned)sent;
+      uint64_t place = data->args[1] + done * sizeof(struct mmsghdr) + offsetof(struct mmsghdr, msg_len);
+      if (is_many) copy_memory(context, &length, place, sizeof length, true);
+    }
+    answer = !done ? refuse(context, (int)-sent) : succeed(context, is_many ? (int64_t)done : sent);
+  }
+  close(subject.copy);
+  return answer;
+}
+
+enum network_answer network_answer(
+  struct network *network, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer,
+  const char **problem) {
+  struct context context = {network, listener, call, answer, problem, (pid_t)call->pid};
+  switch (call->data.nr) {
+    case __NR_socket: return add_socket(&context);
+    case __NR_connect: return answer_connect(&context);
+    case __NR_sendto:
+    case __NR_sendmsg:
+    case __NR_sendmmsg: return answer_send(&context);
+    default: return NETWORK_OTHER;
+  }
+}
+#endif
