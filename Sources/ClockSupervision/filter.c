@@ -25,6 +25,7 @@
 #define IF(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), then, otherwise)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define ALLOW RETURN(SECCOMP_RET_ALLOW)
+#define AT_LEAST(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned)(value), then, otherwise)
 #define NOTIFY RETURN(SECCOMP_RET_USER_NOTIF)
 #define NOTIFY_IF(value) IF(value, 0, 1), NOTIFY
 #define REFUSE(code) RETURN(SECCOMP_RET_ERRNO | (code))
@@ -49,14 +50,18 @@ static const struct sock_filter of_other_ways[] = {
   IF(SMALL_ARCH, 0, 5), LOAD(nr), REFUSE_IF(SMALL_SOCKET, EPERM), REFUSE_IF(SMALL_SOCKETCALL, EPERM),
   LOAD(nr), REFUSE_IF(IO_URING_SETUP, ENOSYS),
 #if defined(__x86_64__)
-  BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), REFUSE(ENOSYS),
+  AT_LEAST(0x40000000, 0, 1), REFUSE(ENOSYS),
 #endif
 };
 
 // connect(2), what may have a destination, and sockets other than those of this machine and of the kernel (AF_UNIX, AF_NETLINK,
-// AF_ALG). TCP and UDP are the only protocols; programs can do without TCP Fast Open and Multipath TCP.
+// AF_ALG). TCP and UDP are the only protocols; programs can do without TCP Fast Open and Multipath TCP. What is received is of
+// interest only on the sockets of UDP that have numbers of their own: other calls are frequent.
 static const struct sock_filter of_network[] = {
   NOTIFY_IF(__NR_connect),
+  NOTIFY_IF(__NR_getpeername),
+  IF(__NR_recvmsg, 1, 0), IF(__NR_recvfrom, 0, 5), LOAD(args[0]),
+    AT_LEAST(DATAGRAM_DESCRIPTORS, 0, 2), AT_LEAST(DATAGRAM_DESCRIPTORS_END, 1, 0), NOTIFY, ALLOW,
   IF(__NR_sendto, 0, 9), LOAD(args[3]), REFUSE_FASTOPEN,
     LOAD(args[4]), IF(0, 0, 3), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4]) + 4), IF(0, 0, 1),
     ALLOW, NOTIFY,

@@ -10,5 +10,8 @@ enum { SMALL_SOCKET = 359 };
 enum { NATIVE_ARCH = AUDIT_ARCH_AARCH64, SMALL_ARCH = AUDIT_ARCH_ARM, SMALL_START = 256 };  // set_tid_address
 enum { SMALL_SOCKET = 281 };
 #endif
+// The numbers that sockets of UDP get in programs, if these are free: below FD_SETSIZE (select(2)), and above those in use.
+enum { DATAGRAM_DESCRIPTORS = 960, DATAGRAM_DESCRIPTORS_END = 1024 };
+
 // The same on every architecture.
 enum { SMALL_SOCKETCALL = 102, IO_URING_SETUP = 425 };

@@ -29,13 +29,13 @@ bool local_sockets_add(struct local_sockets *sockets, uint64_t inode, int family
   }
   struct local_socket *found = place(sockets->sockets, sockets->room, inode);
   if (!found->inode) sockets->count++;
-  *found = (struct local_socket){inode, (unsigned char)family, (unsigned char)type};
+  *found = (struct local_socket){inode, (unsigned char)family, (unsigned char)type, false};
   return true;
 }
 
-const struct local_socket *local_sockets_find(const struct local_sockets *sockets, uint64_t inode) {
+struct local_socket *local_sockets_find(const struct local_sockets *sockets, uint64_t inode) {
   if (!sockets->count) return NULL;
-  const struct local_socket *found = place(sockets->sockets, sockets->room, inode);
+  struct local_socket *found = place(sockets->sockets, sockets->room, inode);
   return found->inode ? found : NULL;
 }
 

@@ -9,6 +9,8 @@
 struct local_socket {
   uint64_t inode;
   unsigned char family, type;
+  // Whether it was made to be connected in place of the program's.
+  bool is_connecting;
 };
 
 struct local_sockets {
@@ -20,7 +22,7 @@ struct local_sockets {
 /// Adds a socket. Returns false if there is no memory.
 bool local_sockets_add(struct local_sockets *sockets, uint64_t inode, int family, int type);
 /// Returns NULL for a socket that was not added.
-const struct local_socket *local_sockets_find(const struct local_sockets *sockets, uint64_t inode);
+struct local_socket *local_sockets_find(const struct local_sockets *sockets, uint64_t inode);
 void local_sockets_free(struct local_sockets *sockets);
 
 /// Whether what is sent to an address of this machine reaches one of these sockets: a listening one for SOCK_STREAM, or a

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "filter.h"
 #include "local_sockets.h"
 
 #ifndef SECCOMP_ADDFD_FLAG_SEND
@@ -44,6 +45,17 @@ struct destination {
   uint16_t port;
 };
 
+// A socket that has sent to a name server, and the address that the program knows it by. Resolvers ignore answers from others.
+struct resolver {
+  uint64_t inode;
+  // Ours, which is kept open after the program has closed its own.
+  int copy;
+  struct sockaddr_storage address;
+  socklen_t length;
+};
+
+enum { RESOLVERS = 32 };
+
 struct network {
   struct local_sockets sockets;
   struct diorama_connection *table;
@@ -53,6 +65,8 @@ struct network {
   size_t port_count;
   // The network namespace in which the server is.
   ino_t space;
+  struct resolver resolvers[RESOLVERS];
+  size_t next_resolver;
 };
 
 // A call with what belongs to it.
@@ -135,6 +149,8 @@ void network_free(struct network *network) {
   if (!network) return;
   if (network->table) munmap(network->table, DIORAMA_CONNECTIONS * sizeof *network->table);
   local_sockets_free(&network->sockets);
+  for (size_t i = 0; i < RESOLVERS; i++)
+    if (network->resolvers[i].inode) close(network->resolvers[i].copy);
   free(network->ports);
   free(network);
 }
@@ -230,6 +246,16 @@ static int make_socket(struct network *network, int family, int type, int protoc
   return -1;
 }
 
+// A number for a socket of UDP; 0 if none is free.
+static int free_number(const struct context *context) {
+  for (int number = DATAGRAM_DESCRIPTORS; number < DATAGRAM_DESCRIPTORS_END; number++) {
+    char path[64], target[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", context->pid, number);
+    if (readlink(path, target, sizeof target) < 0) return errno == ENOENT ? number : 0;
+  }
+  return 0;
+}
+
 // socket(2), of a kind that the filter lets through.
 static enum network_answer add_socket(struct context *context) {
   const struct seccomp_data *data = &context->call->data;
@@ -237,21 +263,32 @@ static enum network_answer add_socket(struct context *context) {
   if (has_own_network(context)) return continue_();
   int made = make_socket(context->network, (int)data->args[0], type, (int)data->args[2]);
   if (made < 0) return refuse(context, errno);
+  int number = (type & 0xf) == SOCK_DGRAM ? free_number(context) : 0;
   struct seccomp_notif_addfd addition = {
-    .id = context->call->id, .flags = SECCOMP_ADDFD_FLAG_SEND, .srcfd = (uint32_t)made,
+    .id = context->call->id, .srcfd = (uint32_t)made, .newfd = (uint32_t)number,
     .newfd_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0,
   };
   enum network_answer answer = NETWORK_SENT;
-  // Before Linux 5.14, the answer is another call.
-  int added = ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-  if (added < 0 && errno == EINVAL) {
-    addition.flags = 0;
+  int added = -1;
+  // First with a number, unless it is above the program's limit (EBADF). Before Linux 5.14, the answer is another call.
+  for (int attempt = 0; attempt < 4 && added < 0; attempt++) {
+    bool has_number = attempt < 2, is_answer = attempt % 2 == 0;
+    if (has_number && !number) continue;
+    addition.flags = (has_number ? SECCOMP_ADDFD_FLAG_SETFD : 0) | (is_answer ? SECCOMP_ADDFD_FLAG_SEND : 0);
+    if (!has_number) addition.newfd = 0;
     added = ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-    if (added >= 0) answer = succeed(context, added);
+    if (added >= 0 && !is_answer) answer = succeed(context, added);
+    if (added < 0 && errno != EINVAL && errno != EBADF) break;
   }
   if (added < 0) answer = refuse(context, errno);
   close(made);
   return answer;
+}
+
+static struct resolver *find_resolver(struct network *network, uint64_t inode) {
+  for (size_t i = 0; i < RESOLVERS; i++)
+    if (network->resolvers[i].inode == inode) return &network->resolvers[i];
+  return NULL;
 }
 
 // A socket of the program.
@@ -260,14 +297,27 @@ struct subject {
   int copy;
   // If the socket takes the place of the program's: its flags.
   bool is_new;
+  // Whether that has happened before, to be connected; then there is none.
+  bool is_connecting;
   int flags;
   int family, type;
 };
 
+// Finds the inode of a socket of the program. Returns 0 or an error.
+static int find_inode(const struct context *context, int descriptor, uint64_t *inode) {
+  char path[64], target[64];
+  // Of the thread, which may have descriptors of its own.
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", context->pid, descriptor);
+  ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length < 0) return errno == ENOENT ? EBADF : EACCES;
+  target[length] = 0;
+  return sscanf(target, "socket:[%lu]", inode) == 1 ? 0 : ENOTSOCK;
+}
+
 // Copies the socket to which a call refers, or, where pidfd_getfd(2) is refused, as by container engines, makes another one
 // for it. Returns 0 or an error; ENOTSOCK if it is none of IPv4 or IPv6, so that the kernel refuses the address.
 static int find_subject(const struct context *context, int descriptor, bool is_replaced, struct subject *subject) {
-  char path[64], target[64], line[128];
+  char path[64], line[128];
   *subject = (struct subject){.copy = -1};
   int copy = is_replaced ? -1 : copy_descriptor(context, descriptor);
   if (copy >= 0) {
@@ -283,18 +333,21 @@ static int find_subject(const struct context *context, int descriptor, bool is_r
     return ENOTSOCK;
   }
   if (!is_replaced && errno == EBADF) return EBADF;
-  // A thread may have descriptors of its own.
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", context->pid, descriptor);
-  ssize_t length = readlink(path, target, sizeof target - 1);
-  if (length < 0) return errno == ENOENT ? EBADF : EACCES;
-  target[length] = 0;
   uint64_t inode;
-  const struct local_socket *known =
-    sscanf(target, "socket:[%lu]", &inode) == 1 ? local_sockets_find(&context->network->sockets, inode) : NULL;
+  int error = find_inode(context, descriptor, &inode);
+  if (error) return error;
+  const struct local_socket *known = local_sockets_find(&context->network->sockets, inode);
   // The caller asks for sockets of IPv4 and IPv6 only. This one is not bound to the loopback device.
-  if (!known) return strncmp(target, "socket:", 7) ? ENOTSOCK : EACCES;
+  if (!known) return EACCES;
   subject->family = known->family;
   subject->type = known->type;
+  subject->is_connecting = known->is_connecting;
+  if (subject->is_connecting) return 0;
+  const struct resolver *resolver = find_resolver(context->network, inode);
+  if (resolver) {
+    subject->copy = fcntl(resolver->copy, F_DUPFD_CLOEXEC, 3);
+    return subject->copy < 0 ? errno : 0;
+  }
   snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", context->pid, descriptor);
   FILE *file = fopen(path, "re");
   while (file && fgets(line, sizeof line, file) && sscanf(line, "flags: %o", (unsigned *)&subject->flags) != 1) {}
@@ -312,7 +365,11 @@ static int replace(const struct context *context, int descriptor, const struct s
     .id = context->call->id, .flags = SECCOMP_ADDFD_FLAG_SETFD, .srcfd = (uint32_t)subject->copy,
     .newfd = (uint32_t)descriptor, .newfd_flags = subject->flags & O_CLOEXEC ? O_CLOEXEC : 0,
   };
-  return ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) < 0 ? errno : 0;
+  if (ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) < 0) return errno;
+  struct stat its;
+  struct local_socket *known = fstat(subject->copy, &its) ? NULL : local_sockets_find(&context->network->sockets, its.st_ino);
+  if (known && subject->type == SOCK_STREAM) known->is_connecting = true;
+  return 0;
 }
 
 // ---- Addresses
@@ -356,6 +413,24 @@ static socklen_t make_address(struct sockaddr_storage *address, int family, uint
   *(struct sockaddr_in6 *)address =
     (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = mapped(number)};
   return sizeof(struct sockaddr_in6);
+}
+
+// Notes that a socket sends to a name server.
+static void note_resolver(
+  struct network *network, const struct subject *subject, const struct sockaddr_storage *address, socklen_t length) {
+  struct stat its;
+  if (fstat(subject->copy, &its)) return;
+  struct resolver *resolver = find_resolver(network, its.st_ino);
+  if (!resolver) {
+    int copy = fcntl(subject->copy, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) return;
+    resolver = &network->resolvers[network->next_resolver++ % RESOLVERS];
+    if (resolver->inode) close(resolver->copy);
+    resolver->inode = its.st_ino;
+    resolver->copy = copy;
+  }
+  resolver->address = *address;
+  resolver->length = length;
 }
 
 enum way {
@@ -456,10 +531,11 @@ static enum network_answer answer_connect(struct context *context) {
   if (has_own_network(context)) return continue_();
   struct subject subject;
   struct destination destination = destination_of(&address);
-  // A new socket only where it is needed.
   error = find_subject(context, descriptor, false, &subject);
   if (error == ENOTSOCK) return continue_();
   if (error) return refuse(context, error);
+  // The address is ignored until the connection is there or has failed.
+  if (subject.is_connecting) return continue_();
   enum network_answer answer;
   if (subject.family == AF_INET && address.ss_family == AF_INET6) {
     answer = refuse(context, EAFNOSUPPORT);
@@ -469,7 +545,10 @@ static enum network_answer answer_connect(struct context *context) {
       case TO_LISTENER:
         answer = lead(context, descriptor, &subject, add_connection(context->network, &destination), context->network->listener_port);
         break;
-      case TO_NAME_SERVER: answer = lead(context, descriptor, &subject, INADDR_LOOPBACK, context->network->dns_port); break;
+      case TO_NAME_SERVER:
+        answer = lead(context, descriptor, &subject, INADDR_LOOPBACK, context->network->dns_port);
+        note_resolver(context->network, &subject, &address, (socklen_t)data->args[2]);
+        break;
       case TO_CLOSED_PORT:
         // UDP has no connections: the error comes when something is sent. No socket is bound to this port of number 0, since
         // the name server has it at another address. getaddrinfo(3) connects such sockets to sort addresses.
@@ -556,6 +635,7 @@ static ssize_t send_copy(const struct context *context, const struct subject *su
   if (message->way == TO_NAME_SERVER) {
     allow_mapped(subject);
     size = make_address(&address, subject->family, INADDR_LOOPBACK, context->network->dns_port);
+    note_resolver(context->network, subject, &message->address, (socklen_t)message->name_length);
   }
   ssize_t sent = sendto(subject->copy, content, length, flags | MSG_DONTWAIT | MSG_NOSIGNAL,
     size ? (const struct sockaddr *)&address : NULL, size);
@@ -588,7 +668,8 @@ static enum network_answer answer_send(struct context *context) {
   if ((!has_destination && !is_cut) || has_own_network(context)) return continue_();
   struct subject subject;
   error = find_subject(context, descriptor, false, &subject);
-  if (error == ENOTSOCK) return continue_();
+  // tcp(7): a connection ignores the name.
+  if (error == ENOTSOCK || subject.is_connecting) return continue_();
   if (error) return refuse(context, error);
 
   size_t allowed = 0;
@@ -614,6 +695,102 @@ static enum network_answer answer_send(struct context *context) {
   return answer;
 }
 
+// ---- recvfrom(2), recvmsg(2)
+
+// Stores an address and its length in the program, as far as there is room. Returns 0 or an error.
+static int store_address(
+  const struct context *context, uint64_t to, uint64_t length_to, socklen_t room, const void *address, socklen_t length) {
+  int error = 0;
+  if (to) error = copy_memory(context, (void *)address, to, room < length ? room : length, true);
+  return error ? error : copy_memory(context, &length, length_to, sizeof length, true);
+}
+
+// Receives an answer of the name server in place of the program, which gets the address that it has asked.
+static enum network_answer answer_receive(struct context *context) {
+  const struct seccomp_data *data = &context->call->data;
+  bool is_message = data->nr == __NR_recvmsg;
+  int flags = (int)data->args[is_message ? 2 : 3], known = MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_CMSG_CLOEXEC | MSG_NOSIGNAL;
+  uint64_t inode;
+  struct resolver *resolver = find_inode(context, (int)data->args[0], &inode) ? NULL : find_resolver(context->network, inode);
+  if (!resolver || flags & ~known) return continue_();
+  struct msghdr header = {.msg_name = (void *)(uintptr_t)data->args[4], .msg_iovlen = 1};
+  struct iovec parts[64] = {{(void *)(uintptr_t)data->args[1], data->args[2]}};
+  int error = 0;
+  if (is_message) {
+    error = read_memory(context, &header, data->args[1], sizeof header);
+    if (!error && header.msg_iovlen > sizeof parts / sizeof *parts) error = EMSGSIZE;
+    if (!error) error = read_memory(context, parts, (uint64_t)(uintptr_t)header.msg_iov, header.msg_iovlen * sizeof *parts);
+  } else if (header.msg_name) {
+    error = read_memory(context, &header.msg_namelen, data->args[5], sizeof header.msg_namelen);
+  }
+  if (error) return refuse(context, error);
+
+  unsigned char content[65536];
+  struct sockaddr_storage from;
+  socklen_t from_length = sizeof from;
+  ssize_t length =
+    recvfrom(resolver->copy, content, sizeof content, MSG_DONTWAIT | (flags & MSG_PEEK), (struct sockaddr *)&from, &from_length);
+  if (length < 0) {
+    // The program waits itself; it gets the address of the name server.
+    bool waits = errno == EAGAIN && !(flags & MSG_DONTWAIT) && !(fcntl(resolver->copy, F_GETFL) & O_NONBLOCK);
+    return waits ? continue_() : refuse(context, errno);
+  }
+  struct destination sender = destination_of(&from);
+  struct in6_addr server = mapped(INADDR_LOOPBACK);
+  bool is_server = sender.port == context->network->dns_port && !memcmp(&sender.address, &server, sizeof server);
+  if (is_server) from_length = resolver->length;
+  ssize_t stored = 0;
+  for (size_t i = 0; !error && i < header.msg_iovlen && stored < length; i++) {
+    size_t part = parts[i].iov_len < (size_t)(length - stored) ? parts[i].iov_len : (size_t)(length - stored);
+    if (part) error = copy_memory(context, content + stored, (uint64_t)(uintptr_t)parts[i].iov_base, part, true);
+    stored += (ssize_t)part;
+  }
+  uint64_t name = (uint64_t)(uintptr_t)header.msg_name;
+  uint64_t length_to = is_message ? data->args[1] + offsetof(struct msghdr, msg_namelen) : data->args[5];
+  if (!error && (name || is_message))
+    error = store_address(context, name, length_to, header.msg_namelen, is_server ? &resolver->address : &from, name ? from_length : 0);
+  if (!error && is_message) {
+    header.msg_controllen = 0;
+    header.msg_flags = stored < length ? MSG_TRUNC : 0;
+    const size_t rest = offsetof(struct msghdr, msg_controllen);
+    error = copy_memory(context, (char *)&header + rest, data->args[1] + rest, sizeof header - rest, true);
+  }
+  return error ? refuse(context, error) : succeed(context, flags & MSG_TRUNC ? length : stored);
+}
+
+// ---- getpeername(2)
+
+static enum network_answer answer_peer(struct context *context) {
+  const struct seccomp_data *data = &context->call->data;
+  struct sockaddr_storage peer;
+  socklen_t length = sizeof peer, room;
+  int copy = copy_descriptor(context, (int)data->args[0]);
+  if (copy < 0) return continue_();
+  bool is_known = !getpeername(copy, (struct sockaddr *)&peer, &length) && (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+  close(copy);
+  if (!is_known) return continue_();
+  struct destination server = destination_of(&peer);
+  uint32_t address;
+  memcpy(&address, server.address.s6_addr + 12, sizeof address);
+  uint32_t number = ntohl(address) - DIORAMA_CONNECTION_NETWORK;
+  const struct diorama_connection *connection = &context->network->table[number % DIORAMA_CONNECTIONS];
+  bool is_ours = IN6_IS_ADDR_V4MAPPED(&server.address) && server.port == context->network->listener_port;
+  if (!is_ours || !number || connection->number != number) return continue_();
+  if (peer.ss_family == AF_INET) {
+    struct sockaddr_in *four = (struct sockaddr_in *)&peer;
+    memcpy(&four->sin_addr, connection->address, sizeof four->sin_addr);
+    four->sin_port = htons(connection->port);
+  } else {
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&peer;
+    // An IPv4 address stays a mapped one.
+    memcpy(six->sin6_addr.s6_addr + (connection->is_v6 ? 0 : 12), connection->address, connection->is_v6 ? 16 : 4);
+    six->sin6_port = htons(connection->port);
+  }
+  int error = read_memory(context, &room, data->args[2], sizeof room);
+  if (!error) error = store_address(context, data->args[1], data->args[2], room, &peer, length);
+  return error ? refuse(context, error) : succeed(context, 0);
+}
+
 enum network_answer network_answer(
   struct network *network, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer,
   const char **problem) {
@@ -624,6 +801,9 @@ enum network_answer network_answer(
     case __NR_sendto:
     case __NR_sendmsg:
     case __NR_sendmmsg: return answer_send(&context);
+    case __NR_recvfrom:
+    case __NR_recvmsg: return answer_receive(&context);
+    case __NR_getpeername: return answer_peer(&context);
     default: return NETWORK_OTHER;
   }
 }

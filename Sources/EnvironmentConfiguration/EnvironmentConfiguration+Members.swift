@@ -293,15 +293,16 @@ extension EnvironmentConfiguration {
     "How diorama run isolates a command, and what the command may reach.",
     [
       .optional(
-        "kind", .word("auto", "namespaces", "proxy", "off"),
-        "How the command's connections reach the environment: namespaces, proxy, auto (the first that works) or off "
-          + "(default).",
+        "kind", .word("auto", "namespaces", "seccomp", "proxy", "off"),
+        "How the command's connections reach the environment: namespaces, seccomp, proxy, auto (the first that works) or "
+          + "off (default).",
         .init(
           "--isolate", "[=KIND]", in: .isolation,
           help: """
             Intercept the command's connections, whatever URLs it has; needs no --upstream. KIND:
-            auto        namespaces where the system permits them, else proxy (default)
+            auto        the first of these that the system permits (default)
             namespaces  the command has a network of its own; needs no privileges
+            seccomp     its system calls are supervised; needs no privileges
             proxy       set proxy and certificate variables; some programs ignore them
             off         do not isolate, whatever the project file says
             """)),
@@ -329,15 +330,15 @@ extension EnvironmentConfiguration {
           + "than 127.0.0.1.",
         .init(
           "--publish", "[HOST:]PORT", .element, in: .isolation,
-          help: "Make a port of the command reachable from this machine, in namespaces; repeatable.")),
+          help: "Make a port of the command reachable from this machine; repeatable.")),
       .optional(
         "hostPorts", .array(of: .integer(1...65535), atMost: Limits.things),
         "Ports of this machine that the command can reach at 127.0.0.1, such as a database's.",
         .init(
           "--host-port", "PORT", .element, in: .isolation,
           help:
-            "In namespaces, the command reaches this port of this machine at 127.0.0.1, as with 5432 for a database at "
-            + "127.0.0.1:5432; not recorded; repeatable."
+            "The command reaches this port of this machine at 127.0.0.1, as with 5432 for a database at 127.0.0.1:5432; not "
+            + "by proxy; not recorded; repeatable."
         )),
       .optional(
         "random", .boolean, "Whether random values of the command's programs depend on the seed, in namespaces.",

@@ -119,7 +119,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
 
   /// How `diorama run` isolates a command, and what it may reach.
   package struct Isolation: Codable, Sendable, Equatable {
-    /// `auto`, `namespaces`, `proxy` or `off`; nil for `off`.
+    /// `auto`, `namespaces`, `seccomp`, `proxy` or `off`; nil for `off`.
     package var kind: String?
     /// The hosts that may be reached while recording, in the form of ``HostPattern``; empty for all.
     @Omittable package var allow: [String] = []

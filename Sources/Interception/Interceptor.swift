@@ -25,9 +25,9 @@ package final class Interceptor: Sendable {
     package var handshakeLimit = Duration.seconds(20)
     /// The time after which a server may be the one that sends first.
     package var silence = Duration.milliseconds(300)
-    /// The destination of an accepted connection; nil to use its local address, which is the original destination for a
-    /// transparent listener.
-    package var destination: (@Sendable (Int32) -> Destination)?
+    /// The destination of an accepted connection, or nil to close it; without a function, its local address, which is the
+    /// original destination for a transparent listener.
+    package var destination: (@Sendable (Int32) -> Destination?)?
 
     package init() {}
   }

@@ -52,7 +52,11 @@ final class ListenerSource: EventSource {
       }
       var isOn: Int32 = 1
       setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-      var destination = core.configuration.destination?(descriptor) ?? Self.destination(of: descriptor)
+      let known = core.configuration.destination.map { $0(descriptor) } ?? Destination(localAddressOf: descriptor)
+      guard var destination = known else {
+        close(descriptor)
+        continue
+      }
       if destination.name == nil { destination.name = core.names.name(of: destination.address) }
       admission.worker.adopt(descriptor, destination, admission)
     }
@@ -74,16 +78,23 @@ final class ListenerSource: EventSource {
   func loopEnds() {
     close(listener)
   }
+}
 
+extension Destination {
   /// The local address of an accepted connection.
-  private static func destination(of descriptor: Int32) -> Destination {
+  ///
+  /// - Parameter descriptor: the connection, of IPv4 or IPv6.
+  package init(localAddressOf descriptor: Int32) {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     let isKnown = withUnsafeMutablePointer(to: &storage) { storage in
       storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
     }
-    guard isKnown else { return Destination(address: "0.0.0.0", port: 0) }
-    return withUnsafeBytes(of: storage) { bytes in
+    guard isKnown else {
+      self.init(address: "0.0.0.0", port: 0)
+      return
+    }
+    self = withUnsafeBytes(of: storage) { bytes in
       var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
       if Int32(storage.ss_family) == AF_INET {
         let address = bytes.load(as: sockaddr_in.self)

@@ -27,6 +27,8 @@ package enum HelperRequest: Sendable, Equatable {
   case random(seed: String)
   /// Loads a library into the command's programs, for waits of their clock.
   case preload(String)
+  /// Supervises the system calls of the command, in place of namespaces; it may reach these ports of this machine.
+  case supervisedNetwork(ports: [UInt16])
   /// Creates the namespaces.
   case setup
   /// Starts the command.
@@ -48,6 +50,8 @@ package enum HelperRequest: Sendable, Equatable {
       case .clock: ["clock", Self.wish].map { Array($0.utf8) }
       case .random(let seed): ["random", Self.wish, seed].map { Array($0.utf8) }
       case .preload(let path): ["preload", path].map { Array($0.utf8) }
+      case .supervisedNetwork(let ports):
+        ["network", "seccomp", ports.map(String.init).joined(separator: ",")].map { Array($0.utf8) }
       case .setup: ["setup", Self.version].map { Array($0.utf8) }
       case .start: [Array("start".utf8)]
       case .socket(let kind): ["socket", kind.rawValue].map { Array($0.utf8) }
@@ -83,7 +87,7 @@ package enum HelperRequest: Sendable, Equatable {
     case .bind(let source, let target): "mounting '\(start(Array(source.utf8)))' over '\(start(Array(target.utf8)))'"
     case .random: "the seed"
     case .preload(let path): "the library '\(start(Array(path.utf8)))'"
-    case .clock, .setup, .start, .socket: "the request"
+    case .clock, .supervisedNetwork, .setup, .start, .socket: "the request"
     }
   }
 }

@@ -5,7 +5,7 @@ import Foundation
 #if os(Linux)
   import Glibc
 
-  /// A command in namespaces of its own, by way of `diorama-isolate`.
+  /// A command in namespaces of its own, or one whose system calls are supervised, by way of `diorama-isolate`.
   ///
   /// ```swift
   /// let command = try IsolatedCommand(arguments, environment: variables, helper: try IsolationHelper())
@@ -29,6 +29,14 @@ import Foundation
         self.source = source
         self.target = target
       }
+    }
+
+    /// How the connections of the command are intercepted.
+    package enum Network: Sendable, Equatable {
+      /// It has a network of its own, in namespaces.
+      case namespaces
+      /// Its system calls are supervised by seccomp, without namespaces. It may reach these ports of this machine.
+      case supervised(ports: [UInt16])
     }
 
     /// What the command's programs get in place of real values. Where the system does not permit it, they have the real
@@ -76,6 +84,7 @@ import Foundation
     private let arguments: [[UInt8]]
     private let environment: [[UInt8]]
     private let binds: [Bind]
+    private let network: Network
     private let control: Control
     private let state: Guarded<State>
 
@@ -87,18 +96,21 @@ import Foundation
     /// - Parameters:
     ///   - arguments: the program, looked up inside in the `PATH` of `environment`, and its arguments.
     ///   - environment: all variables of the command, as `NAME=VALUE`.
-    ///   - binds: the files that the command sees in place of others; a later one may be inside an earlier one.
+    ///   - network: how its connections are intercepted.
+    ///   - binds: the files that the command sees in place of others, in namespaces only; a later one may be inside an
+    ///     earlier one.
     ///   - control: what it gets in place of real values.
     ///   - files: the command's descriptors. Others are inherited unless they are close-on-exec.
     ///   - helper: the helper's executable.
     /// - Throws: ``NotStarted`` if no descriptors are left.
     package init(
-      _ arguments: [[UInt8]], environment: [[UInt8]], binds: [Bind] = [],
+      _ arguments: [[UInt8]], environment: [[UInt8]], network: Network = .namespaces, binds: [Bind] = [],
       control: Control = Control(), files: [Spawn.FileAction] = [], helper: IsolationHelper
     ) throws(NotStarted) {
       self.arguments = arguments
       self.environment = environment
       self.binds = binds
+      self.network = network
       self.control = control
       let ends = try DescriptorPair.packetSockets()
       // A number that neither `files` nor an inherited descriptor uses in the helper.
@@ -132,8 +144,10 @@ import Foundation
     /// - Throws: ``CodedError`` with the step that failed and what would allow it, or for an invalid argument, variable
     ///   or path.
     package func handshake() throws(CodedError) -> IsolatedNetwork {
+      var kind: [HelperRequest] = []
+      if case .supervised(let ports) = network { kind = [.supervisedNetwork(ports: ports)] }
       let requests =
-        binds.map { HelperRequest.bind(source: $0.source, target: $0.target) }
+        kind + binds.map { HelperRequest.bind(source: $0.source, target: $0.target) }
         + environment.map(HelperRequest.variable)
         + arguments.map(HelperRequest.argument) + (control.seed.map { [.random(seed: $0)] } ?? [])
         + (control.clock != nil ? control.library.map { [.preload($0)] } ?? [] : []) + [.setup]
@@ -148,7 +162,17 @@ import Foundation
         if let (packet, page) = clock { try Self.send(packet, with: page, &state) }
         for packet in packets { try Self.send(packet, &state) }
         let files = try Self.answer(.ready, count: 3, &state)
-        return IsolatedNetwork(listener: files[0], dns4: files[1], dns6: files[2])
+        guard kind.isEmpty else {
+          defer { close(files[2]) }
+          do throws(CodedError) {
+            return IsolatedNetwork(
+              listener: files[0], nameServers: [files[1]], connections: try ConnectionTable(files[2]))
+          } catch {
+            for file in files[..<2] { close(file) }
+            throw error
+          }
+        }
+        return IsolatedNetwork(listener: files[0], nameServers: Array(files[1...]))
       }
     }
 
@@ -310,17 +334,18 @@ import Foundation
   ///
   /// The caller closes them. The network ends when they, all accepted connections, and those of
   /// ``IsolatedCommand/socket(_:)`` are closed.
-  package struct IsolatedNetwork: Sendable, Equatable {
+  package struct IsolatedNetwork: Sendable {
     /// The TCP listener for connections to any address.
     package var listener: Int32
-    /// UDP port 53 on all IPv4 addresses.
-    package var dns4: Int32
-    /// UDP port 53 on all IPv6 addresses.
-    package var dns6: Int32
+    /// UDP port 53 on all IPv4 addresses, and on all IPv6 addresses; of a supervised command, one socket for both.
+    package var nameServers: [Int32]
+    /// The destinations of a supervised command's connections; nil in namespaces, where they are the local addresses of
+    /// accepted connections.
+    package var connections: ConnectionTable?
 
-    /// Closes all three.
+    /// Closes the descriptors.
     package func close() {
-      for descriptor in [listener, dns4, dns6] { Glibc.close(descriptor) }
+      for descriptor in [listener] + nameServers { Glibc.close(descriptor) }
     }
   }
 

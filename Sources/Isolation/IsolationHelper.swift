@@ -23,7 +23,7 @@ package struct IsolationHelper: Sendable, Equatable {
     variables: [String: String] = ProcessInfo.processInfo.environment, program: String? = IsolationHelper.program
   ) throws(CodedError) {
     #if !os(Linux)
-      throw CodedError(.noUpstream, "namespaces need Linux; use --isolate=proxy")
+      throw CodedError(.noUpstream, "namespaces and seccomp need Linux; use --isolate=proxy")
     #else
       let manager = FileManager.default
       if let path = variables[Self.variable], !path.isEmpty {

@@ -29,15 +29,23 @@ package struct IsolationProbe: Sendable, Equatable {
     }
   }
 
+  /// A kind of isolation.
+  package enum Kind: String, Sendable {
+    case namespaces, seccomp
+  }
+
   package let steps: [Step]
 
   /// Runs the probe, which takes some milliseconds and changes nothing.
   ///
-  /// - Parameter helper: the helper.
+  /// - Parameters:
+  ///   - helper: the helper.
+  ///   - kind: the kind of isolation.
   /// - Throws: ``CodedError`` if it cannot be run, or its output cannot be parsed.
-  package init(_ helper: IsolationHelper) throws(CodedError) {
+  package init(_ helper: IsolationHelper, of kind: Kind = .namespaces) throws(CodedError) {
     let output: String
-    do { output = try Self.output(of: [helper.path, "--probe"]) } catch {
+    let words = [helper.path, "--probe"] + (kind == .seccomp ? ["seccomp"] : [])
+    do { output = try Self.output(of: words) } catch {
       throw CodedError(.noUpstream, error.message)
     }
     try self.init(output: output, of: helper.path)

@@ -15,6 +15,9 @@ package struct PublishedPort: Sendable, Equatable, CustomStringConvertible {
   /// The port, inside and outside.
   package let port: UInt16
 
+  /// Whether only this machine can reach it.
+  package var isLoopback: Bool { host.hasPrefix("127.") || host == "::1" }
+
   /// - Parameters:
   ///   - port: the port.
   ///   - host: the IP address outside.

@@ -160,7 +160,7 @@ def schema(checks, folder):
     cassette, recorded = check(checks, "grpcio with a schema", folder, client("DIORAMA_ENDPOINT_API"), options, service)
     if recorded.status == 0:
         text = json.dumps(support.har(cassette), separators=(",", ":"))
-        for part in ('{"name":"Rex"}', '{"name":"watched299","number":'):
+        for part in ('{"name":"Rex"}', '{"name":"watched 299","number":'):
             checks.that(part in text, f"the cassette has {part}", text[:600])
 
 

@@ -10,8 +10,9 @@ struct DoctorTests {
     let outcome = try await doctor.run()
     #expect(outcome.status == 0 && outcome.words.isEmpty, "\(outcome.words)")
     for words in [
-      "user namespace  ok\n", "PID namespace   ok\n", "daemon          ok: none is running", "ports           ok: ",
-      "state folder    ok: \(doctor.folder.file("daemon"))\n", "isolation: works by namespaces\n",
+      "namespaces: user namespace  ok\n", "namespaces: PID namespace   ok\n",
+      "daemon                      ok: none is running", "ports                       ok: ",
+      "state folder                ok: \(doctor.folder.file("daemon"))\n", "isolation: works by namespaces\n",
     ] { #expect(outcome.text.contains(words), "\(outcome.text)") }
     let document = try object(try await doctor.run("--json").text)
     let isolation = try #require(document["isolation"] as? [String: Any])
@@ -47,8 +48,8 @@ struct DoctorTests {
     let outcome = try await doctor.run()
     #expect(outcome.status == 1 && outcome.words.isEmpty, "\(outcome.words)")
     for words in [
-      "user namespace  failed: clone(CLONE_NEWUSER): No space left on device; set sysctl",
-      "PID namespace   not tried, because it needs: user namespace\n", "isolation: works only by proxy variables",
+      "namespaces: user namespace  failed: clone(CLONE_NEWUSER): No space left on device; set sysctl",
+      "namespaces: PID namespace   not tried, because it needs: user namespace\n", "isolation: works only by proxy variables",
       "\n  sudo sysctl -w user.max_user_namespaces=10000\n",
     ] { #expect(outcome.text.contains(words), "\(outcome.text)") }
     let printed = try await doctor.run("--json")

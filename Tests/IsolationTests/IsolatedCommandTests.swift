@@ -174,7 +174,7 @@ struct IsolatedCommandTests {
       var isolated: Isolated? = try Isolated("sleep", "1000")
       try isolated?.command.start()
       let network = try #require(isolated?.sockets)
-      let inodes = Set([network.listener, network.dns4, network.dns6].map(Self.inode))
+      let inodes = Set(([network.listener] + network.nameServers).map(Self.inode))
       #expect(inodes.isSubset(of: Self.openInodes))
       let pids = try #require(isolated?.descendants)
       let ends = pids.map(ProcessEnd.init)

@@ -18,13 +18,13 @@ enum DoctorCommand {
     about: """
       Checks whether unmodified programs can be isolated on this machine, whether a
       daemon is running, and whether the state folder and ports can be used. Each step
-      of the isolation by namespaces is tried. For those that fail, prints what would
-      allow them. Changes nothing.
+      of the isolation by namespaces is tried, and by seccomp if that fails. For those
+      that fail, prints what would allow them. Changes nothing.
       """,
     options: [.init("--json", nil, "print JSON"), DaemonAccess.option],
     notes: """
-      Exit status: 0 programs can be isolated by namespaces; 1 only by proxy
-      variables, which some programs ignore.
+      Exit status: 0 programs can be isolated by namespaces; 1 only by seccomp, or by
+      proxy variables, which some programs ignore.
       """, run: run)
 
   private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
@@ -50,6 +50,8 @@ struct DoctorReport: Encodable {
 
   struct Isolation: Encodable {
     struct Step: Encodable {
+      /// `namespaces` or `seccomp`.
+      var kind: String
       var name: String
       /// `ok`, `failed` or `notTried`.
       var result: String
@@ -68,12 +70,12 @@ struct DoctorReport: Encodable {
     var clock = false
     /// Works everywhere, for programs that obey the variables.
     var proxy = true
-    /// Not offered yet.
     var seccomp = false
     /// The path of diorama-isolate.
     var helper: String?
     /// Why no step could be tried.
     var problem: String?
+    /// Of namespaces, then of seccomp.
     var steps: [Step] = []
     /// Shell commands that would allow the failed steps.
     var remedies: [String] = []
@@ -104,16 +106,17 @@ struct DoctorReport: Encodable {
   }
 
   var lines: [String] {
-    var rows = isolation.steps.map { step in
-      switch step.result {
+    // Where namespaces work, seccomp is not used.
+    var rows = isolation.steps.filter { !isolation.namespaces || $0.kind == "namespaces" }.map { step in
+      let name = "\(step.kind): \(step.name)"
+      return switch step.result {
       case "failed":
-        let cause = [step.call, step.message].compactMap(\.self).joined(separator: ": ")
-        return [step.name, "failed: \(cause); \(step.advice ?? "")"]
-      case "notTried": return [step.name, "not tried, because it needs: \(step.needs ?? "")"]
-      default: return [step.name, "ok"]
+        [name, "failed: \([step.call, step.message].compactMap(\.self).joined(separator: ": ")); \(step.advice ?? "")"]
+      case "notTried": [name, "not tried, because it needs: \(step.needs ?? "")"]
+      default: [name, "ok"]
       }
     }
-    if let problem = isolation.problem { rows.append(["namespaces", "failed: \(problem)"]) }
+    if let problem = isolation.problem { rows.append(["isolation", "failed: \(problem)"]) }
     for (name, check) in [("daemon", daemon), ("state folder", stateFolder), ("ports", ports)] {
       rows.append([name, "\(check.ok ? "ok" : "failed"): \(check.message)"])
     }
@@ -123,7 +126,10 @@ struct DoctorReport: Encodable {
     lines += Table(header: ["check", "result"], rows: rows, rightAligned: []).lines + [""]
     let missing: String?
     if !isolation.namespaces {
-      lines.append("isolation: works only by proxy variables, which some programs ignore")
+      lines.append(
+        isolation.seccomp
+          ? "isolation: works by seccomp, not by namespaces; --isolate chooses it"
+          : "isolation: works only by proxy variables, which some programs ignore")
       missing = "namespaces"
     } else if !isolation.clock {
       lines.append("isolation: works by namespaces, but programs keep the real clock and real random values")
@@ -159,21 +165,29 @@ extension DoctorReport.Isolation {
       let helper = try IsolationHelper(variables: variables)
       isolation.helper = helper.path
       let probe = try IsolationProbe(helper)
+      let supervision = try IsolationProbe(helper, of: .seccomp)
       isolation.namespaces = probe.works
       isolation.clock = probe.hasControls
+      isolation.seccomp = supervision.works
       isolation.remedies = probe.remedies(for: helper.path)
-      isolation.steps = probe.steps.map { step in
-        switch step.result {
-        case .works: Step(name: step.name, result: "ok")
-        case .failed(let call, let message, let advice):
-          Step(name: step.name, result: "failed", call: call, message: message, advice: advice)
-        case .notTried(let needs): Step(name: step.name, result: "notTried", needs: needs)
-        }
-      }
+      isolation.steps = steps("namespaces", probe) + steps("seccomp", supervision)
     } catch {
       isolation.problem = error.message
     }
     return isolation
+  }
+}
+
+extension DoctorReport.Isolation {
+  private static func steps(_ kind: String, _ probe: IsolationProbe) -> [Step] {
+    probe.steps.map { step in
+      switch step.result {
+      case .works: Step(kind: kind, name: step.name, result: "ok")
+      case .failed(let call, let message, let advice):
+        Step(kind: kind, name: step.name, result: "failed", call: call, message: message, advice: advice)
+      case .notTried(let needs): Step(kind: kind, name: step.name, result: "notTried", needs: needs)
+      }
+    }
   }
 }
 

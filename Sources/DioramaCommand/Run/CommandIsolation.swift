@@ -21,7 +21,7 @@ import Transforms
 /// Leads the connections of a command to its environment, whatever URLs the command has: `diorama run --isolate`.
 ///
 /// In namespaces, the command has a network of its own, in which every connection and every DNS question arrives here.
-/// Otherwise, variables ask the command to use a proxy.
+/// Where these are refused, its system calls are supervised by seccomp. Otherwise, variables ask the command to use a proxy.
 final class CommandIsolation: Sendable {
   private let environment: Environment
   private let settings: EnvironmentConfiguration.Isolation
@@ -31,6 +31,10 @@ final class CommandIsolation: Sendable {
   private let delegate: InterceptedTraffic
   private let trust: TrustFiles
   private let published: [PublishedPort]
+  #if os(Linux)
+    /// The destinations of connections, once the command is supervised by seccomp.
+    private let connections: Guarded<ConnectionTable?>
+  #endif
 
   /// Prepares certificates and ports.
   ///
@@ -58,7 +62,17 @@ final class CommandIsolation: Sendable {
     chmod(folder, 0o711)
     trust = try TrustFiles.write(authority, into: folder + "/trust", variables: inherited)
     delegate = InterceptedTraffic(environment)
-    interceptor = try Interceptor(server: service.server, authority: authority, delegate: delegate)
+    var configuration = Interceptor.Configuration()
+    #if os(Linux)
+      let connections = Guarded<ConnectionTable?>(nil)
+      self.connections = connections
+      configuration.destination = { descriptor in
+        guard let table = connections.withLock({ $0 }) else { return Destination(localAddressOf: descriptor) }
+        return table.destination(of: descriptor).map { Destination(address: $0.address, port: $0.port) }
+      }
+    #endif
+    interceptor = try Interceptor(
+      server: service.server, authority: authority, delegate: delegate, configuration: configuration)
   }
 
   /// Remarks for the user, one line each.
@@ -77,43 +91,51 @@ final class CommandIsolation: Sendable {
     with supervisor: inout Supervisor, timeout: Double?, watching: Guard,
     spawn: (_ variables: [String: String], _ without: Set<String>) -> Spawn
   ) throws(NotStarted) -> Supervisor.Outcome {
-    var reason: String?
-    if settings.kind != "proxy" {
-      #if os(Linux)
+    var reasons: [String] = []
+    #if os(Linux)
+      for kind in [IsolationProbe.Kind.namespaces, .seccomp] where [kind.rawValue, "auto"].contains(settings.kind) {
         // Only what the system does not permit, so that no mistake moves the command to the real network.
         var isRefused = false
+        let variables = kind == .namespaces ? trust.variables : trust.variablesWithoutMounts(inherited)
         do throws(NotStarted) {
-          return try runInNamespaces(
-            spawn(trust.variables, InheritedVariables.proxyNames), &supervisor, timeout, watching, &isRefused)
+          return try runIsolated(
+            by: kind, reasons, spawn(variables, InheritedVariables.proxyNames), &supervisor, timeout, watching, &isRefused)
         } catch {
           guard settings.kind == "auto", isRefused else { throw error }
-          reason = "namespaces are not available: \(error.message)"
+          reasons.append("\(kind.rawValue): \(error.message)")
         }
-      #else
-        let message = "namespaces are a feature of Linux; use --isolate=proxy"
+      }
+    #else
+      if settings.kind != "proxy" {
+        let message = "namespaces and seccomp are features of Linux; use --isolate=proxy"
         guard settings.kind == "auto" else {
           throw NotStarted(status: CodedError.Kind.noUpstream.rawValue, message: message)
         }
-        reason = message
-      #endif
-    }
+        reasons.append(message)
+      }
+    #endif
     let port: UInt16
     do { port = try startProxy() } catch { throw Self.notStarted(error) }
-    environment.setIsolation(.init(kind: "proxy", reason: reason))
-    environment.noteMissing(whatNeedsNamespaces)
+    environment.setIsolation(.init(kind: "proxy", reason: Self.text(reasons)))
+    environment.noteMissing(whatProxyLacks)
     return try supervisor.run(
       spawn(proxyVariables(port), InheritedVariables.proxyNames), timeout: timeout, watching: watching)
   }
 
+  /// Why no better kind was used.
+  private static func text(_ reasons: [String]) -> String? {
+    reasons.isEmpty ? nil : "not available: " + reasons.joined(separator: "; ")
+  }
+
   /// What was asked for and has no effect by proxy.
-  private var whatNeedsNamespaces: [String] {
+  private var whatProxyLacks: [String] {
     var lines: [String] = []
     if environment.clock.kind != .system {
       lines.append(
-        "the command's programs have the real clock, unless they use the library: another one needs namespaces")
+        "the command's programs have the real clock, unless they use the library: another one needs namespaces or seccomp")
     }
     if settings.random == true {
-      lines.append("the command's programs have real random values: seeded ones need namespaces")
+      lines.append("the command's programs have real random values: seeded ones need namespaces or seccomp")
     }
     return lines
   }
@@ -122,41 +144,68 @@ final class CommandIsolation: Sendable {
   func stop() async { await interceptor.stop() }
 
   #if os(Linux)
-    private func runInNamespaces(
-      _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard,
+    /// What is missing where nothing can be mounted.
+    private var whatSeccompLacks: [String] {
+      var lines = [
+        "programs that trust only the system's certificates (such as wget, and Swift's URLSession) do not trust those of the "
+          + "environment: that needs namespaces"
+      ]
+      if settings.random == true {
+        lines.append("/dev/random and /dev/urandom have real random values: seeded ones need namespaces")
+      }
+      lines += settings.publish.filter { (try? PublishedPort($0))?.isLoopback == false }.map {
+        "\($0) is not published to other machines: that needs namespaces"
+      }
+      return lines
+    }
+
+    private func runIsolated(
+      by kind: IsolationProbe.Kind, _ reasons: [String], _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard,
       _ isRefused: inout Bool
     ) throws(NotStarted) -> Supervisor.Outcome {
-      let forwarder: PortForwarder
+      let forwarder: PortForwarder?
       let command: IsolatedCommand
       do {
         let ports = [environment.mainPort] + environment.upstreams.map(\.port).filter { $0 > 0 }
         var admitted = settings.hostPorts.compactMap(UInt16.init(exactly:))
         admitted.appendNew(ports)
-        forwarder = try PortForwarder(publishing: published, admitting: admitted)
-        let binds =
-          try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
-          + NameResolution.binds(in: folder)
+        var network = IsolatedCommand.Network.namespaces
+        var binds: [IsolatedCommand.Bind] = []
+        switch kind {
+        case .namespaces:
+          forwarder = try PortForwarder(publishing: published, admitting: admitted)
+          binds =
+            try trust.binds.map { IsolatedCommand.Bind(source: $0.source, target: $0.target) }
+            + NameResolution.binds(in: folder)
+        case .seccomp:
+          // The command's servers listen on this machine, so that nothing needs to be forwarded.
+          forwarder = nil
+          admitted.appendNew(environment.specification.ports.values.sorted())
+          network = .supervised(ports: admitted)
+        }
         let helper: IsolationHelper
         do throws(CodedError) { helper = try IsolationHelper() } catch {
           isRefused = true
           throw error
         }
         command = try IsolatedCommand(
-          spawn.arguments, environment: spawn.environment, binds: binds, control: try control(beside: helper),
+          spawn.arguments, environment: spawn.environment, network: network, binds: binds, control: try control(beside: helper),
           files: spawn.files, helper: helper)
       } catch {
         throw Self.notStarted(error)
       }
-      defer { forwarder.stop() }
+      defer { forwarder?.stop() }
       let outcome = try supervisor.run(command.spawn, timeout: timeout, watching: watching) { () throws(CodedError) in
         let network: IsolatedNetwork
         do throws(CodedError) { network = try command.handshake() } catch {
           isRefused = error.kind == .noUpstream
           throw error
         }
-        try interceptor.start(listener: network.listener, nameServers: [network.dns4, network.dns6])
-        try forwarder.start(command)
-        environment.setIsolation(.init(kind: "namespaces"))
+        connections.withLock { $0 = network.connections }
+        try interceptor.start(listener: network.listener, nameServers: network.nameServers)
+        try forwarder?.start(command)
+        environment.setIsolation(.init(kind: kind.rawValue, reason: Self.text(reasons)))
+        if kind == .seccomp { environment.noteMissing(whatSeccompLacks) }
         try command.start()
       }
       defer { environment.noteMissing(command.reports) }

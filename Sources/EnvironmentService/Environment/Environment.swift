@@ -379,7 +379,7 @@ package final class Environment: Sendable {
     if isolation.kind == "proxy" {
       return Report.noRequests(
         connection:
-          "it may ignore the proxy variables; isolate it with --isolate=namespaces ('diorama doctor' shows what that needs)",
+          "it may ignore the proxy variables; isolate it with --isolate=namespaces or --isolate=seccomp ('diorama doctor' shows what that needs)",
         permission: permission)
     }
     // With a network of its own, the command cannot reach anything else.

@@ -81,7 +81,7 @@ int main(int count, char **words) {
     close(control);
     close(answers);
     sigprocmask(SIG_SETMASK, &before_block, NULL);
-    if (diorama_clock_enter(pair[1], false, error) != 0) _exit(fail(error));
+    if (diorama_clock_enter(pair[1], DIORAMA_CLOCK, error) != 0) _exit(fail(error));
     execvp(words[6], words + 6);
     _exit(fail(strerror(errno)));
   }
