@@ -3,13 +3,15 @@ their usual https names, and replayed without them. What leaves the network of a
 
     isolation.py [--soak] [SECTION…]     --soak runs everything, and prints figures; SECTIONs: these alone
 
-Where the kernel does not permit namespaces, the clients that use a proxy are tested with --isolate=proxy.
+Where the kernel does not permit namespaces, the clients that use a proxy are tested with --isolate=proxy. The section
+`supervision` tests --isolate=seccomp, which needs no namespaces.
 """
 
 import argparse
 import base64
 import concurrent.futures
 import contextlib
+import copy
 import gzip
 import hashlib
 import http.server
@@ -267,6 +269,7 @@ class User:
             path.mkdir()
             if number is not None:
                 os.chown(path, number, number)
+        self.is_supervisable = False
         self.options = {} if number is None else {"user": number, "group": number, "extra_groups": []}
         self.variables = {
             "PATH": PATH, "HOME": str(self.home), "TMPDIR": str(self.temporary), "PYTHONPATH": str(site), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
@@ -382,6 +385,9 @@ def clients(checks, bench, user):
             f'profile=$(mktemp -d) && chromium --headless=new {sandbox} --disable-gpu --no-first-run --disable-background-networking '
             f'--disable-component-update --disable-sync --user-data-dir="$profile" --dump-dom {API}/page; '
             'status=$?; rm -rf "$profile"; exit $status')
+    if user.kind == "seccomp":
+        # Nothing is mounted, so these do not trust the certificate.
+        commands = {name: command for name, command in commands.items() if name not in ("wget", "Swift's URLSession", "Chromium")}
     if user.kind == "proxy":
         # The others ignore the variables, or do not trust the certificate.
         commands = {name: command for name, command in commands.items() if name in ("curl", "git", "urllib", "requests", "httpx")}
@@ -607,6 +613,144 @@ def confinement(checks, bench, user):
             run = user.run("replay", "empty-replay", [PYTHON, "-c", f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(path)!r}); print(s.recv(10))"], "--allow-no-requests")
             checks.say(f"{user.name}: a known limit: a path-based Unix socket of this machine {'is' if 'outside' in run.output else 'is not'} reached")
     nothing_left(checks, user, f"{user.name}: confinement")
+
+
+# Each way in which a datagram or a connection can have a destination, by libc's functions with pointers of our own.
+DESTINATIONS = """
+import ctypes, os, socket, struct, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+word = b"isolated\\n"
+def attempt(name, call):
+    try: print(name, call())
+    except OSError as error: print(name, error)
+for address, port in [(address, int(port)) for address in sys.argv[2:] for port in sys.argv[1].split(",")]:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    def datagram(): return socket.socket(family, socket.SOCK_DGRAM)
+    attempt("sendmsg", lambda: datagram().sendmsg([word], [], 0, (address, port)))
+    attempt("fast open", lambda: socket.socket(family).sendto(word, socket.MSG_FASTOPEN, (address, port)))
+    def fast_connect():
+        with socket.socket(family) as other:
+            other.settimeout(1)
+            other.setsockopt(socket.IPPROTO_TCP, 30, 1)
+            other.connect((address, port))
+            return other.send(word)
+    attempt("fast open by connect", fast_connect)
+    def many():
+        packed = struct.pack("=H", family) + struct.pack("!H", port) + (bytes(4) + socket.inet_pton(family, address) + bytes(4) if ":" in address else socket.inet_aton(address) + bytes(8))
+        name, text = ctypes.create_string_buffer(packed, len(packed)), ctypes.create_string_buffer(word, len(word))
+        part = ctypes.create_string_buffer(struct.pack("QQ", ctypes.addressof(text), len(word)), 16)
+        header = struct.pack("QI4xQQQQi4xI4x", ctypes.addressof(name), len(packed), ctypes.addressof(part), 1, 0, 0, 0, 0)
+        with datagram() as other:
+            if libc.sendmmsg(other.fileno(), header * 2, 2, 0) < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            return "sent"
+    attempt("sendmmsg", many)
+# A thread that changes the address while the call is judged.
+libc.connect.argtypes = libc.sendto.argtypes = None
+here, there = (struct.pack("=H", socket.AF_INET) + struct.pack("!H", 9999) + socket.inet_aton(each) + bytes(8) for each in ("127.0.0.1", sys.argv[2]))
+name, is_done = ctypes.create_string_buffer(here, 16), False
+def change():
+    while not is_done:
+        name[0:16] = there
+        name[0:16] = here
+thread = threading.Thread(target=change)
+thread.start()
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    for _ in range(300):
+        with socket.socket(socket.AF_INET, kind) as other:
+            other.setblocking(False)
+            libc.connect(other.fileno(), name, 16)
+            try: other.send(word)
+            except OSError: pass
+            libc.sendto(other.fileno(), word, len(word), socket.MSG_DONTWAIT, name, 16)
+is_done = True
+thread.join()
+print("all tried", flush=True)
+"""
+
+# Threads, a daemon, vfork and a static program, each with a connection.
+PROCESSES = """
+import http.client, os, subprocess, sys, threading, urllib.request
+def ask(name):
+    print(name, urllib.request.urlopen("http://api.example.com/" + name).status, flush=True)
+threads = [threading.Thread(target=ask, args=("thread",)) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        ask("daemon")
+        os.write(writer, b"x")
+    os._exit(0)
+os.wait()
+os.read(reader, 1)
+# subprocess uses vfork(2).
+for program in sys.argv[1:]:
+    subprocess.run([program, "http://api.example.com/program"], check=True)
+"""
+
+
+def supervision(checks, bench, user):
+    """--isolate=seccomp: the clients, what leaves the machine, own servers, and what of the helper is killed."""
+    if not user.is_supervisable:
+        checks.say(f"{user.name}: --isolate=seccomp is not tested, because it does not work here")
+        return
+    user = copy.copy(user)
+    user.kind = "seccomp"
+    title = f"{user.name}, seccomp"
+    clients(checks, bench, user)
+    confinement(checks, bench, user)
+    with Outside([9999]) as outside:
+        addresses = ["192.0.2.77", "2001:db8::77"] + ([bench.address] if bench.address else [])
+        run = user.run("replay", "empty-replay", [PYTHON, "-c", DESTINATIONS, "53,443,9999", *addresses], "--allow-no-requests")
+        escaped = [each for each in outside.seen if each[3] is None or each[3] != "127.0.0.1"]
+        checks.that("all tried" in run.output and not escaped, f"{title}: no call with a destination leaves the machine", (escaped[:5], run))
+
+    with Server(answer) as api, Server(answer) as here:
+        options = ["--map", f"http://api.example.com={api.url}", "--map", f"{API}={api.url}"]
+        static = [bench.folder / "go-client"] if bench.built else []
+        run = user.run("record", "processes", [PYTHON, "-c", PROCESSES, shutil.which("curl", path=PATH)], *options)
+        good = run.status == 0 and run.output.count("thread 200") == 8 and "daemon 200" in run.output and '"/program"' in run.output
+        checks.that(good, f"{title}: threads, daemons and programs are recorded", run)
+        if static:
+            run = user.run("record", "static", ["sh", "-c", f"{static[0]} {API} & wait $!"], *options)
+            checks.that(run.status == 0 and run.output.strip(), f"{title}: a static program is recorded", run)
+        if compiler := shutil.which("musl-gcc", path=PATH):
+            source = bench.scratch("musl") / "names.c"
+            source.write_text('#include <netdb.h>\n#include <stdio.h>\nint main(void) { struct addrinfo *a; int e = getaddrinfo("api.example.com", "80", 0, &a); return puts(e ? gai_strerror(e) : "found") < 0; }\n')
+            subprocess.run([compiler, "-static", "-o", source.with_suffix(""), source], check=True)
+            run = user.run("replay", "processes", [source.with_suffix("")], "--allow-no-requests")
+            checks.that(run.output == "found\n", f"{title}: a program with musl resolves names", run)
+
+        command = f"curl -sS {here.url}/get; echo status $?"
+        run = user.run("replay", "processes", command, "--host-port", here.port, "--allow-no-requests")
+        checks.that("status 0" in run.output and here.count == 1, f"{title}: a port of this machine is reached with --host-port", run)
+        run = user.run("replay", "processes", command, "--allow-no-requests")
+        checks.that("status 7" in run.output and here.count == 1, f"{title}: it is not reached without", run)
+
+        # As in containers: the socket is replaced.
+        if number := {"x86_64": "438", "aarch64": "438"}.get(platform.machine()):
+            prefix = [PYTHON, "-c", FILTERED, number]
+            for name, command in {"curl": f"curl -sS {API}/get", "Python": [PYTHON, bench.folder / "clients/client.py", "urllib", API], "Node": ["node", bench.folder / "clients/client.mjs", API]}.items():
+                run = user.run("record", f"container {name}", command, *options, prefix=prefix)
+                checks.that(run.status == 0 and run.output.strip(), f"{title}: without pidfd_getfd: {name} is recorded", run)
+                replay = user.run("replay", f"container {name}", command, *options, prefix=prefix)
+                checks.that(replay.status == 0 and replay.misses == 0 and replay.output == run.output, f"{title}: without pidfd_getfd: {name} is replayed", replay)
+
+    clock = user.run("mock", "clock", ["date", "-u", "+%F %T"], "--allow-no-requests", "--start", "2018-10-08T09:00:00Z")
+    checks.that(clock.output == "2018-10-08 09:00:00\n", f"{title}: the clock is the environment's", clock)
+    random = [user.run("mock", "random", [PYTHON, "-c", "import secrets; print(secrets.token_hex())"], "--allow-no-requests", "--random", "--seed", "a") for _ in range(2)]
+    checks.that(random[0].status == 0 and random[0].output == random[1].output, f"{title}: random values follow the seed", random[0])
+
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        process = user.start(user.words("replay", "processes", [PYTHON, "-c", STAYING], []), start_new_session=True)
+        process.stdout.readline()
+        started = process.stdout.readline().strip()
+        process.send_signal(number)
+        process.communicate(timeout=support.PATIENCE)
+        checks.that(started == "started", f"{title}: {number.name} ends the run", started)
+        soon(lambda: not os.listdir(user.temporary))
+        nothing_left(checks, user, f"{title}: {number.name}")
 
 
 # What a command may reach, and how its connections are served
@@ -937,8 +1081,9 @@ def places(checks, bench, user):
         for name, command in clients.items():
             run = recorded[name]
             isolation = run.report["isolation"] if run.report else {}
-            good = run.status == 0 and run.output and isolation.get("kind") == "proxy" and isolation.get("reason")
-            checks.that(good, f"{title}: {place}: auto falls back to proxy and says why: {name}", f"{run} {isolation}")
+            fallback = "seccomp" if user.is_supervisable and "DIORAMA_ISOLATE_HELPER" not in variables else "proxy"
+            good = run.status == 0 and run.output and isolation.get("kind") == fallback and isolation.get("reason")
+            checks.that(good, f"{title}: {place}: auto falls back to {fallback} and says why: {name}", f"{run} {isolation}")
             replay = user.run("replay", f"{place} {name}".replace(".", " "), command, *options, kind="auto", prefix=prefix, variables=variables)
             checks.that(replay.status == 0 and replay.misses == 0 and replay.output == run.output, f"{title}: {place}: {name} is replayed", replay)
         checks.say(f"{title}: {place}: {isolation.get('reason')}")
@@ -1058,12 +1203,16 @@ class Bench:
                 for line in output.splitlines():
                     if ": failed: " in line:
                         checks.say(f"{user.name}: no namespaces here, so --isolate=proxy is tested: {line}")
+            supervised = user.start([self.diorama.parent / "diorama-isolate", "--probe", "seccomp"])
+            supervised.communicate(timeout=support.PATIENCE)
+            user.is_supervisable = supervised.returncode == 0
             users.append(user)
         return users
 
 
 SECTIONS = {
-    "clients": clients, "clocks": clocks, "installs": installs, "confinement": confinement, "policies": policies, "protocols": protocols, "endings": endings,
+    "clients": clients, "clocks": clocks, "installs": installs, "confinement": confinement, "supervision": supervision,
+    "policies": policies, "protocols": protocols, "endings": endings,
     "places": places, "figures": figures,
 }
 
@@ -1093,7 +1242,7 @@ def main():
         users = bench.users(checks)
         for user in users if bench.soak else users[:1]:
             for name in chosen:
-                if name in ("figures", "installs") and not (bench.soak or options.sections) or user.kind == "proxy" and name not in ("clients", "places"):
+                if name in ("figures", "installs") and not (bench.soak or options.sections) or user.kind == "proxy" and name not in ("clients", "places", "supervision"):
                     continue
                 began = time.monotonic()
                 SECTIONS[name](checks, bench, user)

@@ -59,12 +59,26 @@ struct DoctorTests {
     #expect(isolation["remedies"] as? [String] == ["sudo sysctl -w user.max_user_namespaces=10000"])
     let steps = try #require(isolation["steps"] as? [[String: String]])
     #expect(
-      steps == [
+      steps.dropLast() == [
         [
-          "name": "user namespace", "result": "failed", "call": "clone(CLONE_NEWUSER)",
+          "kind": "namespaces", "name": "user namespace", "result": "failed", "call": "clone(CLONE_NEWUSER)",
           "message": "No space left on device", "advice": "set sysctl user.max_user_namespaces=10000",
-        ], ["name": "PID namespace", "result": "notTried", "needs": "user namespace"],
+        ], ["kind": "namespaces", "name": "PID namespace", "result": "notTried", "needs": "user namespace"],
       ])
+  }
+
+  @Test("exits with 1 where only seccomp works, and says so")
+  func seccomp() async throws {
+    let doctor = try Doctor(
+      probe: ["user namespace: failed: clone(CLONE_NEWUSER): No space left on device; set sysctl a.b=1"],
+      seccomp: "connections: ok")
+    let outcome = try await doctor.run()
+    #expect(outcome.status == 1)
+    for words in ["seccomp: connections        ok\n", "isolation: works by seccomp, not by namespaces", "sysctl -w a.b=1"] {
+      #expect(outcome.text.contains(words), "\(outcome.text)")
+    }
+    let isolation = try #require(try object(try await doctor.run("--json").text)["isolation"] as? [String: Any])
+    #expect(isolation["namespaces"] as? Bool == false && isolation["seccomp"] as? Bool == true)
   }
 
   @Test("reports a helper that is missing, and state that cannot be used")
@@ -89,9 +103,16 @@ struct DoctorTests {
 private struct Doctor {
   let folder: Folder
 
-  init(probe lines: [String]) throws {
+  init(probe lines: [String], seccomp: String = "loopback sockets: failed: socket(AF_INET): No; advice") throws {
     folder = try Folder()
-    let script = "#!/bin/sh\ntest \"$1\" = --probe && cat <<'END'\n\((lines + ["END"]).joined(separator: "\n"))\n"
+    let script = """
+      #!/bin/sh
+      test "$1" = --probe || exit
+      test "$2" = seccomp && echo '\(seccomp)' && exit
+      cat <<'END'
+      \((lines + ["END"]).joined(separator: "\n"))
+
+      """
     try folder.writeScript(script, to: "helper")
   }
 

@@ -11,6 +11,8 @@ struct HelperPacketTests {
       (.argument(Array("a b".utf8)), "arg\0a b"), (.argument([]), "arg\0"),
       (.variable(Array("A=\n".utf8)), "env\0A=\n"),
       (.bind(source: "/a", target: "/b"), "bind\0/a\0/b"), (.setup, "setup\u{0}1"),
+      (.supervisedNetwork(ports: []), "network\0seccomp\0"),
+      (.supervisedNetwork(ports: [80, 5432]), "network\u{0}seccomp\u{0}80,5432"),
       (.clock, "clock\0optional"), (.random(seed: "s"), "random\0optional\0s"), (.preload("/l"), "preload\0/l"),
       (.start, "start"), (.socket(.tcp4), "socket\0tcp4"), (.socket(.tcp6), "socket\0tcp6"),
     ]

@@ -15,19 +15,28 @@ enum Machine {
   static let hasControls = (try? IsolationProbe(helper.get()).hasControls) ?? false
 
   /// Why commands cannot be isolated here; nil if they can.
-  static let problem: String? = {
+  static let problem = problem(of: .namespaces)
+  /// Why they cannot be supervised.
+  static let supervisionProblem = problem(of: .seccomp)
+
+  private static func problem(of kind: IsolationProbe.Kind) -> String? {
     do {
-      let probe = try IsolationProbe(try helper.get())
+      let probe = try IsolationProbe(try helper.get(), of: kind)
       return probe.works ? nil : probe.problems.joined(separator: "\n")
     } catch {
       return "\(error)"
     }
-  }()
+  }
 }
 
 extension Trait where Self == ConditionTrait {
   /// Skips a test where commands cannot be isolated, and prints the reason.
   static var needsNamespaces: Self { .enabled(if: Machine.problem == nil, "\(Machine.problem ?? "")") }
+
+  /// Skips a test where they cannot be supervised by seccomp, and prints the reason.
+  static var needsSupervision: Self {
+    .enabled(if: Machine.supervisionProblem == nil, "\(Machine.supervisionProblem ?? "")")
+  }
 }
 
 /// A temporary folder, removed when deallocated.
@@ -85,8 +94,8 @@ final class Isolated: Sendable {
   /// Starts the helper, and creates the namespaces.
   init(
     _ arguments: [[UInt8]], variables: [[UInt8]] = ["PATH=\(Isolated.path)"].map { Array($0.utf8) },
-    binds: [IsolatedCommand.Bind] = [], control: IsolatedCommand.Control = .init(),
-    helper: IsolationHelper? = nil
+    network kind: IsolatedCommand.Network = .namespaces, binds: [IsolatedCommand.Bind] = [],
+    control: IsolatedCommand.Control = .init(), helper: IsolationHelper? = nil
   ) throws {
     let pipe = try DescriptorPair.pipe()
     let inputPipe = try DescriptorPair.pipe()
@@ -99,7 +108,7 @@ final class Isolated: Sendable {
     network = Guarded(nil)
     do {
       command = try IsolatedCommand(
-        arguments, environment: variables, binds: binds, control: control,
+        arguments, environment: variables, network: kind, binds: binds, control: control,
         files: [.pass(inputPipe.read, as: 0), .pass(pipe.write, as: 1)],
         helper: try helper ?? Machine.helper.get())
       var spawn = command.spawn
