@@ -561,7 +561,10 @@ class Outside:
         marks = {socket.inet_aton("192.0.2.77"): 16, socket.inet_pton(socket.AF_INET6, "2001:db8::77"): 24}
         with contextlib.suppress(OSError):
             while True:
-                packet = other.recv(2000)
+                packet, source = other.recvfrom(2000)
+                # What is on the loopback device does not leave the machine.
+                if source[0] == "lo":
+                    continue
                 for address, at in marks.items():
                     if packet[at : at + len(address)] == address:
                         self.seen.append(("isolated", "packet", packet[:60].hex(), None))
@@ -644,9 +647,12 @@ for address, port in [(address, int(port)) for address in sys.argv[2:] for port 
             if libc.sendmmsg(other.fileno(), header * 2, 2, 0) < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
             return "sent"
     attempt("sendmmsg", many)
-# A thread that changes the address while the call is judged.
-libc.connect.argtypes = libc.sendto.argtypes = None
-here, there = (struct.pack("=H", socket.AF_INET) + struct.pack("!H", 9999) + socket.inet_aton(each) + bytes(8) for each in ("127.0.0.1", sys.argv[2]))
+# A thread that changes the address while the call is judged. That of an own server is allowed.
+server = socket.create_server(("127.0.0.1", 0), backlog=1000)
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+own.bind(server.getsockname())
+packed = lambda address, port: struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(8)
+here, there = packed(*server.getsockname()), packed(sys.argv[2], 9999)
 name, is_done = ctypes.create_string_buffer(here, 16), False
 def change():
     while not is_done:

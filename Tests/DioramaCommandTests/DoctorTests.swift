@@ -49,7 +49,8 @@ struct DoctorTests {
     #expect(outcome.status == 1 && outcome.words.isEmpty, "\(outcome.words)")
     for words in [
       "namespaces: user namespace  failed: clone(CLONE_NEWUSER): No space left on device; set sysctl",
-      "namespaces: PID namespace   not tried, because it needs: user namespace\n", "isolation: works only by proxy variables",
+      "namespaces: PID namespace   not tried, because it needs: user namespace\n",
+      "isolation: works only by proxy variables",
       "\n  sudo sysctl -w user.max_user_namespaces=10000\n",
     ] { #expect(outcome.text.contains(words), "\(outcome.text)") }
     let printed = try await doctor.run("--json")
@@ -74,7 +75,9 @@ struct DoctorTests {
       seccomp: "connections: ok")
     let outcome = try await doctor.run()
     #expect(outcome.status == 1)
-    for words in ["seccomp: connections        ok\n", "isolation: works by seccomp, not by namespaces", "sysctl -w a.b=1"] {
+    for words in [
+      "seccomp: connections        ok\n", "isolation: works by seccomp, not by namespaces", "sysctl -w a.b=1",
+    ] {
       #expect(outcome.text.contains(words), "\(outcome.text)")
     }
     let isolation = try #require(try object(try await doctor.run("--json").text)["isolation"] as? [String: Any])

@@ -171,7 +171,8 @@ struct SupervisedCommandTests {
     try await onThread {
       for killsSupervisor in [true, false] {
         let isolated = try Isolated(
-          ["sh", "-c", "setsid sleep 1000 & echo ready; sleep 1000"].map { Array($0.utf8) }, network: .supervised(ports: []))
+          ["sh", "-c", "setsid sleep 1000 & echo ready; sleep 1000"].map { Array($0.utf8) },
+          network: .supervised(ports: []))
         try isolated.command.start()
         #expect(isolated.line() == "ready")
         let all = isolated.descendants
@@ -204,7 +205,8 @@ struct SupervisedCommandTests {
     try await onThread {
       let error = #expect(throws: CodedError.self) {
         _ = try Isolated(
-          [Array("true".utf8)], network: .supervised(ports: []), binds: [.init(source: "/dev/null", target: "/dev/zero")])
+          [Array("true".utf8)], network: .supervised(ports: []),
+          binds: [.init(source: "/dev/null", target: "/dev/zero")])
       }
       #expect(error?.message.contains("/dev/zero") == true, "\(String(describing: error))")
     }
@@ -268,7 +270,7 @@ private final class Listening: Sendable {
   let port: UInt16
 
   init() throws {
-    descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -277,6 +279,7 @@ private final class Listening: Sendable {
         bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
+    self.descriptor = descriptor
     port = Supervised.port(of: descriptor)
     try #require(isBound == 0 && listen(descriptor, 8) == 0)
   }

@@ -9,7 +9,7 @@
 // number of the connection: 127.64.0.0 plus the number, which the server gets from getsockname(2). Numbers are used again
 // only after four million connections, so that a destination cannot be mixed up, as it could be with source ports.
 
-/// The number of a connection has this many bits; 0 is no number.
+/// The number of a connection has this many bits; 0 is not used.
 #define DIORAMA_CONNECTION_BITS 22
 /// 127.64.0.0, in host byte order.
 #define DIORAMA_CONNECTION_NETWORK UINT32_C(0x7f400000)

@@ -99,7 +99,8 @@ final class CommandIsolation: Sendable {
         let variables = kind == .namespaces ? trust.variables : trust.variablesWithoutMounts(inherited)
         do throws(NotStarted) {
           return try runIsolated(
-            by: kind, reasons, spawn(variables, InheritedVariables.proxyNames), &supervisor, timeout, watching, &isRefused)
+            by: kind, reasons, spawn(variables, InheritedVariables.proxyNames), &supervisor, timeout, watching,
+            &isRefused)
         } catch {
           guard settings.kind == "auto", isRefused else { throw error }
           reasons.append("\(kind.rawValue): \(error.message)")
@@ -132,7 +133,8 @@ final class CommandIsolation: Sendable {
     var lines: [String] = []
     if environment.clock.kind != .system {
       lines.append(
-        "the command's programs have the real clock, unless they use the library: another one needs namespaces or seccomp")
+        "the command's programs have the real clock, unless they use the library: another one needs namespaces or seccomp"
+      )
     }
     if settings.random == true {
       lines.append("the command's programs have real random values: seeded ones need namespaces or seccomp")
@@ -160,7 +162,8 @@ final class CommandIsolation: Sendable {
     }
 
     private func runIsolated(
-      by kind: IsolationProbe.Kind, _ reasons: [String], _ spawn: Spawn, _ supervisor: inout Supervisor, _ timeout: Double?, _ watching: Guard,
+      by kind: IsolationProbe.Kind, _ reasons: [String], _ spawn: Spawn, _ supervisor: inout Supervisor,
+      _ timeout: Double?, _ watching: Guard,
       _ isRefused: inout Bool
     ) throws(NotStarted) -> Supervisor.Outcome {
       let forwarder: PortForwarder?
@@ -189,7 +192,8 @@ final class CommandIsolation: Sendable {
           throw error
         }
         command = try IsolatedCommand(
-          spawn.arguments, environment: spawn.environment, network: network, binds: binds, control: try control(beside: helper),
+          spawn.arguments, environment: spawn.environment, network: network, binds: binds,
+          control: try control(beside: helper),
           files: spawn.files, helper: helper)
       } catch {
         throw Self.notStarted(error)
