@@ -341,10 +341,10 @@ extension EnvironmentConfiguration {
             + "by proxy; not recorded; repeatable."
         )),
       .optional(
-        "random", .boolean, "Whether random values of the command's programs depend on the seed, in namespaces.",
+        "random", .boolean, "Whether random values of the command's programs depend on the seed, unless by proxy.",
         .init(
           "--random", nil, .flag, in: .isolation,
-          help: "Derive random values of the command's programs from the seed, in namespaces.")),
+          help: "Derive random values of the command's programs from the seed, unless by proxy.")),
     ])
 
   private static let aged = Schema.record([

@@ -116,7 +116,7 @@ static void set_up(struct isolation *isolation) {
 
 static void inform(struct isolation *isolation, int news) {
   char byte = (char)news;
-  if (write(isolation->news, &byte, 1) != 1) _exit(STATUS_UNAVAILABLE);
+  if (write(isolation->news, &byte, 1) != 1) finish(isolation, STATUS_UNAVAILABLE);
 }
 
 // Replaces this process by a program, which is looked up in PATH as execvp(3) does it, but for scripts without an

@@ -103,7 +103,8 @@ final class CommandIsolation: Sendable {
             &isRefused)
         } catch {
           guard settings.kind == "auto", isRefused else { throw error }
-          reasons.append("\(kind.rawValue): \(error.message)")
+          let verb = kind == .namespaces ? "are" : "is"
+          reasons.append("\(kind.rawValue) \(verb) not available: \(error.message)")
         }
       }
     #else
@@ -125,7 +126,7 @@ final class CommandIsolation: Sendable {
 
   /// Why no better kind was used.
   private static func text(_ reasons: [String]) -> String? {
-    reasons.isEmpty ? nil : "not available: " + reasons.joined(separator: "; ")
+    reasons.isEmpty ? nil : reasons.joined(separator: "; ")
   }
 
   /// What was asked for and has no effect by proxy.
