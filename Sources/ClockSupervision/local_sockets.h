@@ -17,7 +17,12 @@ struct local_sockets {
   // A hash table with linear probing; an inode of 0 is an empty place.
   struct local_socket *sockets;
   size_t count, room;
+  // A netlink socket that finds listening sockets; negative where the kernel does not have that.
+  int diagnosis;
 };
+
+/// Prepares an empty table. `port` is one on which this process listens at 127.0.0.1.
+void local_sockets_create(struct local_sockets *sockets, uint16_t port);
 
 /// Adds a socket. Returns false if there is no memory.
 bool local_sockets_add(struct local_sockets *sockets, uint64_t inode, int family, int type);

@@ -129,6 +129,7 @@ static uint32_t add_connection(struct network *network, const struct destination
 struct network *network_create(const struct diorama_network *settings, char *error) {
   struct stat space;
   struct network *network = calloc(1, sizeof *network);
+  if (network) local_sockets_create(&network->sockets, settings->listener_port);
   if (!network || !(network->ports = calloc(settings->port_count + 1, sizeof *network->ports))) {
     snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the network: out of memory; free memory");
   } else if (stat("/proc/self/ns/net", &space)) {
