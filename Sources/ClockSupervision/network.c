@@ -37,7 +37,7 @@
 //     to the server here.
 //
 // A call that may happen is continued. seccomp_unotify(2): another thread may change its arguments in the meantime. Because of
-// the first point, such a call still cannot leave the machine.
+// the first point, such a call can reach a server of this machine, but cannot leave it.
 
 // An IPv4 address is mapped (RFC 4291, 2.5.5.2).
 struct destination {
