@@ -17,7 +17,10 @@ enum Bench {
         case .daemon: try DaemonBench.run(settings)
         case .link: try await LinkBench.run()
         case .ports: try PortsBench.run(settings)
+        case .isolation: try IsolationBench.run(settings)
         case .follow: try await LinkBench.follow()
+        case .execute: try IsolationBench.execute(CommandLine.arguments.last ?? "")
+        case .clock: IsolationBench.readClock()
         }
       guard kept || !settings.check else { exit(1) }
     } catch {

@@ -67,18 +67,11 @@ struct Load {
 
   /// Runs load, and reads the server's CPU time before and after.
   func run(against server: Server) throws -> Sample {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
+    let before = try server.processorSeconds()
+    let text = try server.run([
       "wrk", "-t", connections == 1 ? "1" : "2", "-c", "\(connections)", "-d", "\(seconds)s", "--latency",
       "-s", script.path, server.origin,
-    ]
-    process.standardOutput = output
-    let before = try server.processorSeconds()
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    ])
     let used = try server.processorSeconds() - before
     guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("result ") }) else {
       throw CodedError(.inputOutput, "wrk printed no result; install it with Config/bootstrap bench")

@@ -162,11 +162,13 @@ func path(_ index: Int) -> String {
 }
 
 /// Writes a HAR without extensions of Diorama, and returns its path without extension.
-func writeCassette(of size: Int, in scratch: Scratch) throws -> URL {
+func writeCassette(
+  of size: Int, from origin: String = "http://127.0.0.1:9", named name: String? = nil, in scratch: Scratch
+) throws -> URL {
   let quoted = String(decoding: try JSONEncoder().encode(answer), as: UTF8.self)
   var text = #"{"log":{"version":"1.2","creator":{"name":"bench","version":"1"},"entries":["#
   for index in 0..<size {
-    let url = "http://127.0.0.1:9" + path(index)
+    let url = origin + path(index)
     text += index == 0 ? "\n" : ",\n"
     text += """
       {"startedDateTime":"2018-10-08T09:00:00.000Z","time":1,"request":{"method":"GET","url":"\(url)",\
@@ -180,7 +182,7 @@ func writeCassette(of size: Int, in scratch: Scratch) throws -> URL {
       """
   }
   text += "\n]}}\n"
-  let base = scratch.file("cassette-\(size)")
+  let base = scratch.file(name ?? "cassette-\(size)")
   try Data(text.utf8).write(to: base.appendingPathExtension("har"))
   return base
 }

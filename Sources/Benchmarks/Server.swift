@@ -11,15 +11,18 @@ final class Server {
   var answered = 0
   private let process: Process
   private let input: Pipe?
+  /// Reads what the programs print that the isolated command runs; nil if it is not isolated.
+  private let output: Pipe?
 
   /// The port.
   var port: UInt16 { UInt16(origin.split(separator: ":").last ?? "") ?? 0 }
 
-  init(origin: String, workers: [Int32], process: Process, input: Pipe?) {
+  init(origin: String, workers: [Int32], process: Process, input: Pipe?, output: Pipe? = nil) {
     self.origin = origin
     self.workers = workers
     self.process = process
     self.input = input
+    self.output = output
   }
 
   /// Runs `diorama run` with a command that prints the endpoint and waits for the end of its input.
@@ -63,6 +66,65 @@ final class Server {
       words: cassette.appendingPathExtension("words"))
   }
 
+  /// Runs `diorama run --isolate` with a shell that runs programs for ``run(_:)``.
+  ///
+  /// - Parameters:
+  ///   - command: the `diorama` command.
+  ///   - arguments: options of `diorama run`.
+  ///   - origin: the origin that programs load.
+  ///   - words: the file for its standard error.
+  /// - Returns: the server, ready.
+  /// - Throws: ``CodedError`` if it does not start.
+  static func isolated(_ command: URL, _ arguments: [String], origin: String, words: URL) throws -> Server {
+    try Data().write(to: words)
+    let process = Process()
+    let input = Pipe()
+    let output = Pipe()
+    process.executableURL = command
+    process.arguments =
+      ["run", "--isolate=namespaces", "--allow-no-requests"] + arguments + [
+        "--", "/bin/sh", "-c",
+        #"echo ready; while IFS= read -r line; do eval "$line" </dev/null; echo; echo "status $?"; done"#,
+      ]
+    process.standardInput = input
+    process.standardOutput = output
+    process.standardError = try FileHandle(forWritingTo: words)
+    try process.run()
+    guard output.fileHandleForReading.line(withPrefix: "ready") != nil else {
+      throw CodedError(
+        .inputOutput, "diorama run --isolate did not start: \(try String(contentsOf: words, encoding: .utf8))")
+    }
+    return Server(
+      origin: origin, workers: [process.processIdentifier], process: process, input: input, output: output)
+  }
+
+  /// Runs a program where it reaches the server: in the isolated command, or else beside the server.
+  ///
+  /// - Parameter words: the program and its arguments, without line breaks.
+  /// - Returns: its standard output.
+  /// - Throws: an error if it cannot be started.
+  func run(_ words: [String]) throws -> String {
+    guard let input, let output else {
+      let process = Process()
+      let output = Pipe()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = words
+      process.standardOutput = output
+      try process.run()
+      let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      process.waitUntilExit()
+      return text
+    }
+    let line = words.map { "'" + $0.replacingOccurrences(of: "'", with: #"'\''"#) + "'" }.joined(separator: " ")
+    try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+    var lines: [String] = []
+    while let line = output.fileHandleForReading.line(withPrefix: "") {
+      guard !line.hasPrefix("status ") else { break }
+      lines.append(line)
+    }
+    return lines.joined(separator: "\n")
+  }
+
   /// Runs nginx with two workers and the same response to every request.
   static func nginx(in scratch: Scratch) throws -> Server {
     try nginx("return", in: scratch, location: "return 200 '\(answer)';")
@@ -74,12 +136,18 @@ final class Server {
   ///   - name: a name for its files.
   ///   - scratch: the folder for its files.
   ///   - http: directives of its `http` block.
+  ///   - certificate: a file with a certificate and its key, for TLS.
   ///   - location: directives of its only `location`.
   /// - Returns: the server, ready.
   /// - Throws: ``CodedError`` if it does not start.
-  static func nginx(_ name: String, in scratch: Scratch, http: String = "", location: String) throws -> Server {
+  static func nginx(
+    _ name: String, in scratch: Scratch, http: String = "", certificate: URL? = nil, location: String
+  ) throws -> Server {
     let port = try freePort()
     let configuration = scratch.file("\(name).conf")
+    let tls = certificate.map {
+      "ssl_protocols TLSv1.3; ssl_certificate \($0.path); ssl_certificate_key \($0.path);"
+    }
     try Data(
       """
       daemon off;
@@ -98,7 +166,7 @@ final class Server {
         uwsgi_temp_path \(scratch.file("\(name)-uwsgi").path);
         scgi_temp_path \(scratch.file("\(name)-scgi").path);
         \(http)
-        server { listen 127.0.0.1:\(port); location / { \(location) } }
+        server { listen 127.0.0.1:\(port)\(tls == nil ? "" : " ssl"); \(tls ?? "") location / { \(location) } }
       }
 
       """.utf8
@@ -119,7 +187,8 @@ final class Server {
     guard workers.count == 2 else {
       throw CodedError(.inputOutput, "nginx did not start; install it with Config/bootstrap bench")
     }
-    return Server(origin: "http://127.0.0.1:\(port)", workers: workers, process: process, input: nil)
+    return Server(
+      origin: "\(tls == nil ? "http" : "https")://127.0.0.1:\(port)", workers: workers, process: process, input: nil)
   }
 
   /// Terminates the server and waits for its end.

@@ -36,8 +36,12 @@ struct Settings {
     case daemon
     /// Leases beside portpicker's portserver.
     case ports
+    /// Isolated programs beside others.
+    case isolation
     /// The process started by `link`.
     case follow
+    /// Programs started by `isolation`.
+    case execute, clock
   }
 
   init(environment: [String: String], arguments: [String]) throws {
@@ -48,9 +52,11 @@ struct Settings {
       return number
     }
     var words = arguments.dropFirst()
-    guard let part = Part(rawValue: words.popFirst() ?? ""), words.allSatisfy({ $0 == "--check" }) else {
+    guard let part = Part(rawValue: words.popFirst() ?? ""),
+      part == .execute || words.allSatisfy({ $0 == "--check" })
+    else {
       throw CodedError(
-        .inputOutput, "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports [--check]")
+        .inputOutput, "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports|isolation [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -61,7 +67,7 @@ struct Settings {
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
     guard
-      ![.replay, .opening, .traffic, .mock, .large, .daemon, .ports].contains(part)
+      ![.replay, .opening, .traffic, .mock, .large, .daemon, .ports, .isolation].contains(part)
         || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
       throw CodedError(.inputOutput, "no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")
