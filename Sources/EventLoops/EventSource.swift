@@ -38,6 +38,12 @@ package struct Readiness: OptionSet, Sendable {
   /// Only for ``EventLoop/watch(_:for:at:)``: report each change once, such as new data, instead of the state (EPOLLET in
   /// epoll(7)). The source must then use a descriptor until it would block.
   package static let changes = Readiness(rawValue: 8)
+
+  // Not by a set of two events: other modules would build it from an array, for each event.
+  /// Whether reading returns data, the end of the stream or an error.
+  package var mayRead: Bool { contains(.reading) || contains(.failure) }
+  /// Whether writing returns something other than EAGAIN.
+  package var mayWrite: Bool { contains(.writing) || contains(.failure) }
 }
 
 /// A source's registration with a loop.

@@ -53,14 +53,12 @@ final class Relay: DescriptorUser, @unchecked Sendable {
   }
 
   func isReady(_ descriptor: Int32, for readiness: Readiness) {
-    let reads = !readiness.isDisjoint(with: [.reading, .failure])
-    let writes = !readiness.isDisjoint(with: [.writing, .failure])
     if descriptor == client.descriptor {
-      up.mayRead = up.mayRead || reads
-      down.mayWrite = down.mayWrite || writes
+      up.mayRead = up.mayRead || readiness.mayRead
+      down.mayWrite = down.mayWrite || readiness.mayWrite
     } else {
-      down.mayRead = down.mayRead || reads
-      up.mayWrite = up.mayWrite || writes
+      down.mayRead = down.mayRead || readiness.mayRead
+      up.mayWrite = up.mayWrite || readiness.mayWrite
     }
   }
 

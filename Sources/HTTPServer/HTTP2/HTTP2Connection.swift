@@ -481,8 +481,8 @@ package final class HTTP2Connection: @unchecked Sendable {
 
 extension HTTP2Connection: EventSource {
   package func isReady(_ descriptor: Int32, for readiness: Readiness) {
-    if !readiness.isDisjoint(with: [.reading, .failure]) { mayRead = true }
-    if !readiness.isDisjoint(with: [.writing, .failure]) { isWriteBlocked = false }
+    if readiness.mayRead { mayRead = true }
+    if readiness.mayWrite { isWriteBlocked = false }
   }
 
   package func turn(now: UInt64) -> UInt64? {
