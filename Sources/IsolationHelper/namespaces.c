@@ -180,8 +180,13 @@ static bool open_dns(struct isolation *isolation) {
 }
 
 // ip(7): ports below this number need a capability, which the command of an ordinary user does not have.
-static bool allow_low_ports(struct isolation *isolation) {
-  return write_file(isolation, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+//
+// tcp(7): the port of a connection that the client has closed can be reused after a second rather than a minute. By
+// default, only connections to the same machine may do so; a client that opens a connection for each request would run
+// out of ports.
+static bool allow_ports(struct isolation *isolation) {
+  return write_file(isolation, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") &&
+         write_file(isolation, "/proc/sys/net/ipv4/tcp_tw_reuse", "1");
 }
 
 static const struct step namespace_steps[] = {
@@ -198,7 +203,7 @@ static const struct step namespace_steps[] = {
     {"DNS sockets", "network namespaces", open_dns, FOR_ISOLATION},
     // The new /proc can be written even where that of a container is read-only. In the network of the caller, root would
     // change the setting of the machine.
-    {"low ports", "network namespaces", allow_low_ports, FOR_ISOLATION},
+    {"low ports", "network namespaces", allow_ports, FOR_ISOLATION},
     {"bound files", "mount namespace", bind_files, FOR_ISOLATION},
     {"random devices", "/proc", replace_devices, FOR_RANDOM},
     {"vDSO", "/proc", find_vdso, FOR_SUPERVISION},
