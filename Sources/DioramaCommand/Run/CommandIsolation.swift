@@ -289,13 +289,22 @@ private final class InterceptedTraffic: InterceptionDelegate {
   private let environment: Environment
   /// The proxy's port; nil in namespaces.
   let proxyPort = Guarded<UInt16?>(nil)
+  /// Connections share them, so that also the first request of a connection can take the fast path.
+  private let handlers = Guarded<[Destination: InterceptedHandler]>([:])
 
   init(_ environment: Environment) { self.environment = environment }
 
   func handler(for destination: Destination) -> any RequestHandler {
-    InterceptedHandler(
+    if let known = handlers.withLock({ $0[destination] }) { return known }
+    let handler = InterceptedHandler(
       environment, scheme: destination.isTLS ? "https" : "http", host: Self.host(of: destination),
       port: Int(destination.port), isProxy: isProxy(destination))
+    handlers.withLock { handlers in
+      // A program may connect to any number of addresses and ports.
+      if handlers.count >= 1_000 { handlers.removeAll() }
+      handlers[destination] = handler
+    }
+    return handler
   }
 
   private func isProxy(_ destination: Destination) -> Bool {

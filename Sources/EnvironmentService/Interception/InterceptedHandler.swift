@@ -3,7 +3,7 @@ package import HTTPMessages
 package import HTTPServer
 import Transforms
 
-/// The request handler of one connection of an isolated command, which uses the upstreams' own URLs.
+/// The request handler of the connections of an isolated command to one destination. Requests use the upstreams' own URLs.
 ///
 /// The fast path answers replay hits as ``EndpointHandler``'s does; everything else goes to ``Pipeline``.
 package final class InterceptedHandler: RequestHandler {
@@ -14,7 +14,7 @@ package final class InterceptedHandler: RequestHandler {
   /// The host of requests that name none.
   private let host: String
   private let port: Int
-  /// Whether the connection is to a proxy, which serves absolute targets only.
+  /// Whether the destination is a proxy, which serves absolute targets only.
   private let isProxy: Bool
   /// The upstream of the last `Host` field.
   private let last = Guarded<(host: [UInt8], index: Int)?>(nil)
@@ -22,9 +22,9 @@ package final class InterceptedHandler: RequestHandler {
   /// - Parameters:
   ///   - environment: answers the requests. Its command is isolated.
   ///   - scheme: `http` or `https`.
-  ///   - host: the name or address to which the command has connected; IPv6 addresses are in brackets.
-  ///   - port: the port to which it has connected.
-  ///   - isProxy: whether it has connected to a proxy.
+  ///   - host: the name or address to which the command connects; IPv6 addresses are in brackets.
+  ///   - port: the port to which it connects.
+  ///   - isProxy: whether it connects to a proxy.
   package init(_ environment: Environment, scheme: String, host: String, port: Int, isProxy: Bool = false) {
     let client = environment.client
     endpoint = EndpointHandler(environment, upstream: nil, client: client)
