@@ -100,6 +100,7 @@ soak: ready bench-build ## Runs the tests of guarantees 10,000 times, all script
 	@.build/release/Benchmarks opening --check
 	@.build/release/Benchmarks traffic --check
 	@.build/release/Benchmarks large --check
+	@.build/release/Benchmarks isolation --check
 
 bench: bench-build ## Counts lines; measures replay, large texts, app, daemon and ports beside their peers
 	@Config/venv portpicker
@@ -110,8 +111,9 @@ bench: bench-build ## Counts lines; measures replay, large texts, app, daemon an
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports
 
-bench-peers: bench-build ## Measures opening a large cassette, and traffic and stubs beside nginx, WireMock and mitmproxy
+bench-peers: bench-build ## Measures large cassettes, isolation, traffic and stubs beside nginx, WireMock and mitmproxy
 	@Config/venv importers
+	@.build/release/Benchmarks isolation
 	@.build/release/Benchmarks opening
 	@.build/release/Benchmarks traffic
 	@.build/release/Benchmarks mock
@@ -121,6 +123,8 @@ bench-build:
 	@echo "make: building for release (the first time takes some minutes)"
 	@$(SWIFT) build -c release --traits Controlled --product diorama
 	@$(SWIFT) build -c release --traits Controlled --product Benchmarks
+	@case $$(uname) in Linux) Config/isolation-helper .build/release/diorama-isolate && \
+		Config/clock-library .build/release/libdiorama-clock.so ;; esac
 	@# Release builds of these libraries have crashed the compiler.
 	@$(SWIFT) build -c release --traits Controlled --target DioramaScreens
 	@$(SWIFT) build -c release --traits Controlled --target DioramaURLSession

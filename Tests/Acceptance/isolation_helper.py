@@ -345,6 +345,7 @@ for family, address in ((socket.AF_INET, "192.0.2.53"), (socket.AF_INET6, "2001:
     dns.connect((address, 53))
     dns.send(b"\0\1\1\0\0\1" + bytes(6) + b"\5named\0\0\1\0\1")
     print(socket.inet_ntoa(dns.recv(512)[-4:]), flush=True)
+print(open("/proc/sys/net/ipv4/tcp_tw_reuse").read().strip(), flush=True)
 sys.stdin.read()
 """
 
@@ -364,6 +365,7 @@ def own_servers(checks, folder, identity, title):
             checks.that(line() == "refused", f"{title}: UDP is refused at once")
             answers = [line(), line()]
             checks.that(answers == [backend.names.get("named")] * 2, f"{title}: any DNS server is answered, IPv4 and IPv6", answers)
+            checks.that(line() == "1", f"{title}: the port of a closed connection can be used again soon")
             # As `--publish` does.
             for address in (("127.0.0.1", 8080), ("198.19.255.2", 80)):
                 with isolated.socket("tcp4") as outer:
