@@ -55,12 +55,13 @@ struct TLSTests {
   @Test("takes a client that leaves after the handshake for one that refuses the certificate")
   func leavingClient() async throws {
     let delegate = TestDelegate(TestHandler.mirror)
-    let destination = try await withInterceptor(delegate) { setting in
+    var destination = Destination(address: "127.0.0.1", port: 0, name: "pinned.example", isTLS: true)
+    try await withInterceptor(delegate) { setting in
       let outcome = try await run([
         "openssl", "s_client", "-connect", "127.0.0.1:\(setting.port)", "-servername", "pinned.example",
       ])
       #expect(outcome.status == 0, "\(outcome.words)")
-      return Destination(address: "127.0.0.1", port: setting.port, name: "pinned.example", isTLS: true)
+      destination.port = setting.port
     }
     // Another connection could have shown that the client trusts the certificate.
     #expect(
