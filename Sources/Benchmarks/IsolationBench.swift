@@ -188,7 +188,7 @@ struct IsolationBench {
 
   /// Starting programs, and reading the clock.
   private func clocks() throws {
-    // A read of the real clock ends with the counter, and the others calculate with it: 3 ns, or 10 with a rate.
+    // Ticking clocks calculate with the time that the kernel's function stores, which takes 3 ns, or 10 with a rate.
     let limits = ["frozen": 1, "ticking": 1.15, "scaled:2": 1.4]
     let kinds = limits.keys.sorted()
     var servers: [Server] = []
