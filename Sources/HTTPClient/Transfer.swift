@@ -28,7 +28,8 @@ final class Transfer: @unchecked Sendable {
   private var head = ResponseHead()
   /// The trailers still to come; nil if there can be none.
   private var trailers: Trailers?
-  /// Whether the response is complete by its trailers, although the request may not be: HTTP/2 sends all of them at once.
+  /// Whether the response is complete by its trailers, although the request may not be: HTTP/2 sends all of them at once. The
+  /// server may then reset the stream, which is an error for libcurl.
   private(set) var hasTrailers = false
   /// The body's first bytes, until the response is delivered.
   private var early: [UInt8] = []
@@ -106,6 +107,8 @@ final class Transfer: @unchecked Sendable {
       takeTrailer(line)
     } else if head.take(line) {
       if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
+      // A call of gRPC that ends with its head.
+      if head.isHTTP2, head.headers["grpc-status"] != nil { hasTrailers = true }
       driver.headCame(of: self)
     }
     return true
@@ -244,13 +247,9 @@ final class Transfer: @unchecked Sendable {
     driver.takeBack(raw)
   }
 
-  /// Whether the response is complete by a head with the status of a gRPC call. The server may then reset the stream, which
-  /// is an error for libcurl if the request has not been sent completely.
-  private var hasCallStatus: Bool { head.isComplete && head.isHTTP2 && head.headers["grpc-status"] != nil }
-
   /// Ends the transfer: notifies the waiting task, the response's stream and the request's stream.
   func end(_ error: (any Error)?) {
-    let error = failure ?? (hasCallStatus && !(error is CancellationError) ? nil : error)
+    let error = failure ?? (hasTrailers && !(error is CancellationError) ? nil : error)
     if error == nil {
       handOver(isWhole: true)
     } else if !(error is CancellationError) {
