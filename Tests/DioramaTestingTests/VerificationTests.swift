@@ -18,21 +18,18 @@ struct VerificationTests {
     #expect(count <= 5)
   }
 
-  @Suite(.serialized)
-  struct Serialized {
-    private static let running = Guarded(0)
+  private static let running = Guarded(0)
 
-    @Test("runs a serialized test once at a time", .environment(.mock), .verified(runs: 5, stress: true))
-    func serialized() async {
-      let others = Self.running.withLock { running in
-        running += 1
-        return running - 1
-      }
-      #expect(others == 0)
-      // Lets a run at the same time begin.
-      for _ in 0..<1000 { await Task.yield() }
-      Self.running.withLock { $0 -= 1 }
+  @Test("runs the test once at a time", .environment(.mock), .verified(runs: 5, stress: true))
+  func oneAtATime() async {
+    let others = Self.running.withLock { running in
+      running += 1
+      return running - 1
     }
+    #expect(others == 0)
+    // Lets a run at the same time begin.
+    for _ in 0..<1000 { await Task.yield() }
+    Self.running.withLock { $0 -= 1 }
   }
 
   @Test("fails a test whose runs differ, with the difference and what to do about it")

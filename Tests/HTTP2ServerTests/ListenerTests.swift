@@ -40,7 +40,8 @@ struct ListenerTests {
     }
   }
 
-  @Test("waits for bytes that arrive one by one", arguments: ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRINT / HTTP/1.1\r\n"])
+  @Test(
+    "waits for bytes that arrive one by one", arguments: ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRINT / HTTP/1.1\r\n"])
   func slow(first: String) async throws {
     try await withListener { _, port in
       let received = try await onThread {

@@ -51,9 +51,8 @@ public struct VerificationTrait: TestTrait, SuiteTrait, TestScoping {
     let folder: String
     do { folder = try TemporaryFolder.make() } catch { return reporter.fail(error.message) }
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    // A serialized test does not expect to run beside itself.
-    let isSequential = run.test.traits.contains { $0 is ParallelizationTrait }
-    let plan = RunPlan(runs: runs, isStressed: isStressed, isSequential: isSequential)
+    // A test does not expect to run beside itself.
+    let plan = RunPlan(runs: runs, isStressed: isStressed, isSequential: true)
     // What fails in the same way in each run is reported once.
     let reported = Guarded<Set<String>>([])
     var finished: [Finished] = []
@@ -149,9 +148,8 @@ extension Trait where Self == VerificationTrait {
   /// @Test(.environment(.replay), .verified(runs: 5, stress: true)) func booksASlot() async throws { … }
   /// ```
   ///
-  /// The first two runs are alone (of up to three, the first), the others in pairs; with the trait `.serialized`, all
-  /// are. A test's trait replaces its suite's. With an environment in a daemon, header fields and bodies are not
-  /// compared.
+  /// The runs follow one another; other tests may run at the same time. A test's trait replaces its suite's. With an
+  /// environment in a daemon, header fields and bodies are not compared.
   ///
   /// - Parameters:
   ///   - runs: how many runs, from 2 to 100.

@@ -78,12 +78,14 @@ struct RecordedCall {
         next += 1
       }
       guard count > responses.count, next == responses.count, interaction.response.end == .whole else { return }
-      frames.append(WebSocketFrame(isFromApp: false, time: frames.last?.time ?? 0, message: WebSocketMessage(.close, [])))
+      frames.append(
+        WebSocketFrame(isFromApp: false, time: frames.last?.time ?? 0, message: WebSocketMessage(.close, [])))
       next += 1
     }
     for (index, count) in before.enumerated() where index <= requests.count {
       append(until: count)
-      let message = index < requests.count ? WebSocketMessage(.binary, requests[index].frame) : WebSocketMessage(.close, [])
+      let message =
+        index < requests.count ? WebSocketMessage(.binary, requests[index].frame) : WebSocketMessage(.close, [])
       frames.append(WebSocketFrame(isFromApp: true, time: frames.last?.time ?? 0, message: message))
     }
     append(until: .max)

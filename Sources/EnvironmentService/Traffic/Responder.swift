@@ -66,7 +66,8 @@ struct CassetteResponder: Responder {
     let isStream = request.sought.method == RecordedRequest.streamMethod
     let kept = echo == nil && !isStream ? try await environment.kept(index, form: form, isCoded: isCoded) : nil
     var response =
-      try kept ?? environment.call(index, for: request, form: form) ?? environment.webSocket(index, for: request, form: form, echo: echo)
+      try kept ?? environment.call(index, for: request, form: form) ?? environment.webSocket(
+        index, for: request, form: form, echo: echo)
       ?? environment.streamed(index, form: form, isCoded: isCoded, echo: echo)
       ?? replay.response(index, addresses: environment.addresses, form: form, isCoded: isCoded, echo: echo)
     environment.learnCookies(

@@ -29,7 +29,8 @@ package struct HTTP2Limits: Sendable {
   /// - Parameter configuration: the server's configuration.
   package init(_ configuration: HTTPServer.Configuration) {
     self.init(
-      headerLimit: configuration.headerLimit, bodyLimit: configuration.bodyLimit, idleSeconds: configuration.idleSeconds,
+      headerLimit: configuration.headerLimit, bodyLimit: configuration.bodyLimit,
+      idleSeconds: configuration.idleSeconds,
       headSeconds: configuration.headSeconds)
   }
 

@@ -40,7 +40,8 @@ struct CallTests {
 
     func send(_ method: String, _ body: Body) async throws -> Response {
       var request = Request(
-        method: "POST", target: "/echo.Echo/\(method)", headers: ["content-type": "application/grpc", "te": "trailers"],
+        method: "POST", target: "/echo.Echo/\(method)",
+        headers: ["content-type": "application/grpc", "te": "trailers"],
         body: body)
       request.isHTTP2 = true
       return try await client.send(request, to: origin)
@@ -254,8 +255,9 @@ struct CallInterleavingTests {
     interaction.interleaving = [0, 1, 3]
     let call = try RecordedCall(
       request: Self.frame("a") + Self.frame("b"), response: Self.frame("1") + Self.frame("2"), interaction: interaction)
-    #expect(call.frames.map { "\($0.isFromApp ? ">" : "<") \($0.message.payload.last ?? 0) \($0.time)" } == [
-      "> 97 0.0", "< 49 0.005", "> 98 0.005", "< 50 0.07", "< 0 0.07", "> 0 0.07",
-    ])
+    #expect(
+      call.frames.map { "\($0.isFromApp ? ">" : "<") \($0.message.payload.last ?? 0) \($0.time)" } == [
+        "> 97 0.0", "< 49 0.005", "> 98 0.005", "< 50 0.07", "< 0 0.07", "> 0 0.07",
+      ])
   }
 }
