@@ -609,6 +609,8 @@ def confinement(checks, bench, user):
         # A known limit: path-based Unix sockets do lead out.
         path = user.folder / "outside.socket"
         with socket.socket(socket.AF_UNIX) as unix:
+            # This section runs for each kind of isolation.
+            path.unlink(missing_ok=True)
             unix.bind(str(path))
             path.chmod(0o777)
             unix.listen()

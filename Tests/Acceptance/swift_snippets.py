@@ -117,6 +117,9 @@ def main():
     words += [word for flag in libxml for word in ("-Xcc", flag)]
     for shim in sorted(support.ROOT.glob("Sources/C*/module.modulemap")):
         words += ["-Xcc", f"-fmodule-map-file={shim}"]
+    # The Swift package manager writes those of the package's own C and C++ targets.
+    for written in sorted(modules.parent.glob("C*.build/module.modulemap")):
+        words += ["-Xcc", f"-fmodule-map-file={written}"]
     documents = [support.ROOT / "README.md", *sorted(support.ROOT.glob("Sources/*/*.docc/*.md"))]
     with support.folder() as folder:
         (folder / "Context.swift").write_text(CONTEXT, encoding="utf-8")
