@@ -215,6 +215,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     case .failed(.certificateRefused(let cause)):
       core.delegate.noticed(.certificateRefused(destination, cause: cause))
       finish()
+    case .failed(.closedAfterCertificate):
+      core.noteUnused(destination, "the connection was closed after the certificate")
+      finish()
     case .failed(.other(let cause)):
       core.delegate.noticed(.handshakeFailed(destination, cause: cause))
       finish()

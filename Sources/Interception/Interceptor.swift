@@ -74,8 +74,8 @@ final class InterceptorCore: @unchecked Sendable {
   private struct State {
     var isStopping = false
     var lastNumber: UInt64 = 0
-    /// TLS connections that their clients closed soon, without a request.
-    var unused: [Destination] = []
+    /// TLS connections that their clients closed soon, without a request, and what happened.
+    var unused: [Destination: String] = [:]
     /// What ends connections that others own.
     var enders: [UInt64: @Sendable () -> Void] = [:]
   }
@@ -150,14 +150,21 @@ final class InterceptorCore: @unchecked Sendable {
   func clientLeft(_ channel: TLSChannel, _ destination: Destination, since start: UInt64) {
     if let cause = channel.refusal { return delegate.noticed(.certificateRefused(destination, cause: cause)) }
     guard monotonicNanoseconds() - start < Self.refusal else { return }
-    // Browsers open spare connections. Whether another one shows that they trust the certificate is known at the end.
-    state.withLock { if !$0.unused.contains(destination) { $0.unused.append(destination) } }
+    noteUnused(destination, "it closed the connection without a request")
+  }
+
+  /// Notes a connection that its client did not use.
+  ///
+  /// Browsers open spare connections. Whether another one shows that they trust the certificate is known at the end.
+  func noteUnused(_ destination: Destination, _ cause: String) {
+    state.withLock { if $0.unused[destination] == nil, $0.unused.count < 1000 { $0.unused[destination] = cause } }
   }
 
   private func reportUnused() {
     let trusted = trustedHosts.withLock { $0 }
-    for destination in state.withLock({ $0.unused }) where !trusted.contains(destination.host) {
-      delegate.noticed(.certificateRefused(destination, cause: "it closed the connection without a request"))
+    for (destination, cause) in state.withLock({ $0.unused }).sorted(by: { $0.key.description < $1.key.description })
+    where !trusted.contains(destination.host) {
+      delegate.noticed(.certificateRefused(destination, cause: cause))
     }
   }
 

@@ -20,8 +20,10 @@ final class TLSChannel: HalfClosableChannel, @unchecked Sendable {
 
   /// Why a handshake failed.
   enum Failure {
-    /// The client refused our certificate, with this alert or by closing the connection.
+    /// The client refused our certificate, with this alert.
     case certificateRefused(String)
+    /// The client closed the connection after our certificate: it refused it, or does not need the connection any more.
+    case closedAfterCertificate
     case other(String)
   }
 
@@ -156,7 +158,7 @@ final class TLSChannel: HalfClosableChannel, @unchecked Sendable {
       if isGone {
         return .failed(
           hasSentCertificate
-            ? .certificateRefused("the connection was closed after the certificate")
+            ? .closedAfterCertificate
             : .other("the connection was closed during the handshake"))
       }
       gnutls_alert_send_appropriate(session, code)
