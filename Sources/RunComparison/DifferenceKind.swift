@@ -63,7 +63,7 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
     return fixes
   }
 
-  /// The option of `diorama run` that makes such values equal in each run; nil if there is none.
+  /// The option of `diorama run` that makes such values equal in each run; nil for kinds that no option affects.
   private var isolation: String? {
     let random = "record and verify with --isolate --random: --seed decides the values, by default as recorded"
     return switch self {

@@ -28,7 +28,7 @@ struct HostileTests {
     #expect(status == 200)
   }
 
-  /// The error code of a GOAWAY among the frames; nil if there is none.
+  /// The error code of a GOAWAY among the frames; nil without one.
   private func goAway(in bytes: [UInt8]) -> UInt8? {
     var rest = bytes[...]
     while rest.count >= 9 {

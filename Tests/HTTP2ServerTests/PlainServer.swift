@@ -84,7 +84,7 @@ final class PlainServer: Sendable {
         if var sendBuffer { setsockopt(client, SOL_SOCKET, SO_SNDBUF, &sendBuffer, 4) }
         last += 1
         let number = last
-        let channel = PlainChannel(client)
+        let channel = SocketChannel(client)
         let connection = try? HTTP2Connection(
           channel, handler: handler, connection: number, limits: limits, on: place.loop,
           closed: { self.connections.withLock { $0[number] = nil } })
@@ -94,29 +94,5 @@ final class PlainServer: Sendable {
     }
 
     func loopEnds() { close(descriptor) }
-  }
-}
-
-/// A socket without TLS.
-final class PlainChannel: DuplexChannel {
-  let descriptor: Int32
-
-  init(_ descriptor: Int32) { self.descriptor = descriptor }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-    let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-    if count > 0 { return count }
-    return count < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : nil
-  }
-
-  func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
-    let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
-    if count >= 0 { return count }
-    return errno == EAGAIN || errno == EINTR ? 0 : nil
-  }
-
-  func close() {
-    shutdown(descriptor, Int32(SHUT_WR))
-    Glibc.close(descriptor)
   }
 }

@@ -147,7 +147,7 @@ struct StopTests {
       return Response(status: 200, body: .bytes(Array("hello".utf8)))
     }
     let connection = try HTTP2Connection(
-      PlainChannel(pair[0]), received: Frames.preface + Frames.settings() + Frames.get(1), handler: handler,
+      SocketChannel(pair[0]), received: Frames.preface + Frames.settings() + Frames.get(1), handler: handler,
       connection: 1, on: loop, closed: { closed.happen() })
     try loop.start()
     defer { loop.stop() }

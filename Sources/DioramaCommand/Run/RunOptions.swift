@@ -68,7 +68,7 @@ struct RunOptions {
     timeout = try options.seconds("--timeout", upTo: 1e6, command: subcommand)
   }
 
-  /// The option that a word belongs to whose value can be left out, as it has to be written; nil if there is none.
+  /// How to write a word as the value of an option whose value is optional; nil if no such option takes it.
   private static func form(of word: String, in options: Options) -> String? {
     RunCommand.table.first { $0.isValueOptional && options.has($0.name) && $0.choices.contains(word) }
       .map { "\($0.name)=\(word)" }

@@ -126,7 +126,7 @@ package enum Provisioning {
       areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
   }
 
-  /// Reads the schema of gRPC services; nil if there is none.
+  /// Reads the schema of gRPC services; nil without `proto`.
   static func grpcSchema(_ specification: EnvironmentSpecification) throws(CodedError) -> GRPCSchema? {
     guard let files = specification.proto else { return nil }
     return try GRPCSchema(files: files, importPaths: specification.protoPaths ?? [])
