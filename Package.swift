@@ -130,6 +130,7 @@ let package = Package(
       dependencies: [
         "Basics", "HTTPMessages", "LaunchContract", "EnvironmentConfiguration", "ControlAPI", "Diorama", "HTTPServer",
         "HTTPClient", "Cassettes", "Transforms", "Stubs", "CassetteChecks", "CassetteConversion", "GRPCSchemas",
+        .target(name: "Interception", condition: .when(platforms: [.linux])),
       ]),
     .target(
       name: "Daemon",
@@ -171,7 +172,7 @@ let package = Package(
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "Daemon", "DaemonClient", "ControlAPI",
         "ChildProcesses", "Isolation", "PortLeases", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
         "CassetteConversion", "CassetteChecks", "Transforms", "FeatureTestSources", "Gherkin", "CucumberExpressions",
-        "ScenarioReports", "HTTPServer", "Interception", "RunComparison",
+        "ScenarioReports", "HTTPServer", "Interception", "LocalHTTP", "RunComparison",
         "CBuild",
       ]),
     .executableTarget(name: "Clinic", dependencies: ["Diorama"], path: "Sources/Examples/Clinic/App"),

@@ -47,7 +47,7 @@ package struct Report: Codable, Sendable {
 
   /// How the command was isolated.
   package struct Isolation: Codable, Sendable {
-    /// `namespaces` or `proxy`.
+    /// One of ``kinds``. Of several commands, the weakest.
     package var kind: String
     /// Why the better kind was not available, and what would allow it; nil if it was.
     package var reason: String?
@@ -56,6 +56,9 @@ package struct Report: Codable, Sendable {
     /// What the command's programs do not have although it was asked for, such as the clock, one line each; nil for
     /// nothing.
     package var missing: [String]?
+
+    /// The kinds of isolation, strongest first.
+    package static let kinds = ["namespaces", "seccomp", "proxy"]
 
     package init(kind: String, reason: String? = nil, relayed: [String] = []) {
       self.kind = kind

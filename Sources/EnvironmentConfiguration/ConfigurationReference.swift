@@ -66,8 +66,8 @@ extension ConfigurationField {
       let name = String(path.dropFirst(ofMatching.count))
       return name.contains(".") || name.contains("[") ? nil : name
     }
-    // The test gives its own name, and its process cannot be isolated any more.
-    if path.contains(".") || ["name", "matching", "isolation"].contains(path) { return nil }
+    // The test gives its own name.
+    if path.contains(".") || ["name", "matching"].contains(path) { return nil }
     return path == "openapi" ? "openAPI" : path
   }
 }

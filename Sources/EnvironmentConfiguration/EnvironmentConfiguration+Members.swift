@@ -200,7 +200,7 @@ extension EnvironmentConfiguration {
       "The maximum size in bytes of a decoded body (default: 1 GiB). A larger body is kept as sent.",
       .init("--decoded-limit", "BYTES", in: .streams)),
     .optional(
-      "isolation", isolation, "How diorama run isolates a command, and what the command may reach.", scope: .caller),
+      "isolation", isolation, "How commands are isolated (diorama run, diorama env enter), and what they may reach."),
     .optional(
       "command", .text(.any, 1...1 << 22), "The command line that runs the same again, for messages.", scope: .api),
     .optional(
@@ -290,7 +290,7 @@ extension EnvironmentConfiguration {
   package static let clockKind = Schema.word("system", "frozen", "ticking", "scaled", "manual")
 
   private static let isolation = Schema.record(
-    "How diorama run isolates a command, and what the command may reach.",
+    "How commands are isolated (diorama run, diorama env enter), and what they may reach.",
     [
       .optional(
         "kind", .word("auto", "namespaces", "seccomp", "proxy", "off"),

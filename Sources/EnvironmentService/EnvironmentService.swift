@@ -61,7 +61,8 @@ package final class EnvironmentService: Sendable {
         reserved[index] = try hooks.reserve?(ports[index]) ?? server.reserve(ports[index])
       }
       return try Environment(
-        plan, hooks: hooks, reserved: reserved.compactMap(\.self), client: plan.mode.mayReachNetwork ? client : nil,
+        plan, hooks: hooks, reserved: reserved.compactMap(\.self), server: server,
+        client: plan.mode.mayReachNetwork ? client : nil,
         stubClient: client)
     } catch {
       if plan.isRestored { plan.recorder?.release() } else { plan.recorder?.discard() }

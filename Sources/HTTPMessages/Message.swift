@@ -40,7 +40,7 @@ package struct Request: Sendable {
 /// The server writes `Connection`, `Transfer-Encoding` and `Content-Length` to match the body. It keeps a given
 /// `Content-Length` only if the response cannot have a body (a response to `HEAD`, a 304).
 package struct Response: Sendable {
-  /// 200 to 599; 101 if ``upgrade`` is set.
+  /// 200 to 599; 101 if ``upgrade`` or ``takeover`` is set.
   package var status: Int
   /// The reason phrase; may be empty. The server library may send its own instead.
   package var reason: String
@@ -54,6 +54,9 @@ package struct Response: Sendable {
   ///
   /// Called once, on a server thread, and must return at once. Not called if the client has already disconnected.
   package var upgrade: (@Sendable (Duplex) -> Void)?
+  /// The same as ``upgrade``, for code that has a loop of its own: gets the connection, which it has to close, and the
+  /// bytes that were already read.
+  package var takeover: (@Sendable (any DuplexChannel, _ received: [UInt8]) -> Void)?
   /// On a server, breaks the connection instead of sending this response.
   package var fault: ConnectionFault?
 

@@ -244,9 +244,10 @@ extension Connection {
         // "MHD_NO if the socket must be closed due to a serious error while handling the request"
         return .NO
       }
-      if let upgrade = response.upgrade {
+      if response.upgrade != nil || response.takeover != nil {
         let wire = try WireResponse(headers: response.headers, content: .upgrade)
-        call.sends(upgrade)
+        if let takeover = response.takeover { call.sends(takeover) }
+        if let upgrade = response.upgrade { call.sends { upgrade(DuplexPump.start($0, received: $1)) } }
         return MHD_queue_response(raw, 101, wire.pointer)
       }
       let status = try PreparedResponse.checked(response.status)

@@ -15,7 +15,7 @@ package final class HandlerCall: Sendable {
     var task: Task<Void, Never>?
     var outcome: Result<Response, any Error>?
     var stream: BytePipe?
-    var upgrade: (@Sendable (Duplex) -> Void)?
+    var takeover: (@Sendable (any DuplexChannel, [UInt8]) -> Void)?
     /// Parts of the handler's task to run on the connection's thread.
     var jobs: [UnownedJob] = []
     var isOver = false
@@ -105,15 +105,15 @@ package final class HandlerCall: Sendable {
   }
 
   /// The response upgrades the connection.
-  func sends(_ upgrade: @escaping @Sendable (Duplex) -> Void) {
+  func sends(_ takeover: @escaping @Sendable (any DuplexChannel, [UInt8]) -> Void) {
     state.withLock { state in
-      if !state.isOver { state.upgrade = upgrade }
+      if !state.isOver { state.takeover = takeover }
     }
   }
 
-  /// The upgrade handler, returned once.
-  func takeUpgrade() -> (@Sendable (Duplex) -> Void)? {
-    state.withLock { $0.upgrade.take() }
+  /// What takes the upgraded connection over, returned once.
+  func takeTakeover() -> (@Sendable (any DuplexChannel, [UInt8]) -> Void)? {
+    state.withLock { $0.takeover.take() }
   }
 
   /// The response has ended, or the connection was closed before that.
@@ -122,7 +122,7 @@ package final class HandlerCall: Sendable {
   package func end(complete: Bool) {
     let (task, outcome, stream, jobs) = state.withLock { state in
       state.isOver = true
-      state.upgrade = nil
+      state.takeover = nil
       defer { state.jobs = [] }
       return (state.task.take(), state.outcome.take(), state.stream.take(), state.jobs)
     }

@@ -12,8 +12,8 @@ extension Connection {
   /// The connection has left HTTP; the socket is ours until it is given back.
   func upgraded(received: [UInt8], _ socket: Int32, _ handle: OpaquePointer) {
     let channel = UpgradedSocket(descriptor: socket, handle: handle, place: place)
-    guard let upgrade = request.pointee.call?.takeUpgrade() else { return channel.close() }
-    upgrade(DuplexPump.start(channel, received: received))
+    guard let takeover = request.pointee.call?.takeTakeover() else { return channel.close() }
+    takeover(channel, received)
   }
 }
 

@@ -17,11 +17,14 @@ package import Foundation
 /// let credentials = try authority.credentials(for: "api.example.com")
 /// ```
 package final class CertificateAuthority: Sendable {
+  /// The certificate, which programs have to trust.
+  package let trusted: AuthorityCertificate
+
   /// The certificate as DER (X.509).
-  package let certificate: [UInt8]
+  package var certificate: [UInt8] { trusted.certificate }
   /// The certificate as PEM, with a final newline.
-  package let pem: String
-  let name: DistinguishedName
+  package var pem: String { trusted.pem }
+  var name: DistinguishedName { trusted.name }
 
   private let key: PrivateKey
   private let keyIdentifier: [UInt8]
@@ -55,14 +58,11 @@ package final class CertificateAuthority: Sendable {
     self.capacity = capacity
     key = try PrivateKey()
     leafKey = try PrivateKey()
-    // A common name has at most 64 characters (RFC 5280, appendix A.1).
-    let prefix = "Diorama environment "
-    let id = String(String.UnicodeScalarView(environment.unicodeScalars.prefix(64 - prefix.count)))
-    name = DistinguishedName(organization: "Diorama", commonName: prefix + id)
+    let name = AuthorityCertificate.name(environment: environment)
     keyIdentifier = try Self.keyIdentifier(of: key)
     validity = DER.sequence(
       DER.time(Self.seconds(earliest, after: -86_400)), DER.time(Self.seconds(latest, after: 30 * 86_400)))
-    certificate = try Self.certificate(
+    let certificate = try Self.certificate(
       for: key.publicKey, subject: name, issuer: name, signer: key, validity: validity,
       extensions: [
         // Issues certificates of servers, but not of other authorities.
@@ -71,7 +71,7 @@ package final class CertificateAuthority: Sendable {
         Self.extend(Self.keyUsage, isCritical: true, DER.bitString([0x06], unusedBits: 1)),
         Self.extend(Self.subjectKeyIdentifier, DER.octetString(keyIdentifier)),
       ])
-    pem = PEM.encode(certificate)
+    trusted = AuthorityCertificate(environment: environment, certificate: certificate)
     leaves = Guarded(Leaves())
   }
 
@@ -161,6 +161,31 @@ package final class CertificateAuthority: Sendable {
       DER.element(0xA0, DER.integer([2])), DER.integer(serial), ecdsaWithSHA256, issuer.encoded, validity,
       subject.encoded, publicKey, DER.element(0xA3, DER.element(0x30, Array(extensions.joined()))))
     return try DER.sequence(body, ecdsaWithSHA256, DER.bitString(signer.sign(body)))
+  }
+}
+
+/// The certificate of an environment's authority, without its key.
+package struct AuthorityCertificate: Sendable {
+  /// The certificate as DER (X.509).
+  package let certificate: [UInt8]
+  let name: DistinguishedName
+
+  /// - Parameters:
+  ///   - environment: the ID of the environment for which the certificate was made.
+  ///   - certificate: the certificate as DER.
+  package init(environment: String, certificate: [UInt8]) {
+    self.certificate = certificate
+    name = Self.name(environment: environment)
+  }
+
+  /// The certificate as PEM, with a final newline.
+  package var pem: String { PEM.encode(certificate) }
+
+  static func name(environment: String) -> DistinguishedName {
+    // A common name has at most 64 characters (RFC 5280, appendix A.1).
+    let prefix = "Diorama environment "
+    let id = String(String.UnicodeScalarView(environment.unicodeScalars.prefix(64 - prefix.count)))
+    return DistinguishedName(organization: "Diorama", commonName: prefix + id)
   }
 }
 

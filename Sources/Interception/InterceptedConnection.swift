@@ -62,7 +62,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
 
   func proceed(now: UInt64) {
     switch phase {
-    case .looking: look(now)
+    case .looking:
+      guard let tunnel = core.configuration.tunnel else { return look(now) }
+      open(tunnel)
     case .handshaking(let channel): shake(channel, now)
     case .silent(let upstream): listen(to: upstream, now)
     case .dialling, .over: break
@@ -190,7 +192,10 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
 
   private func handshake(_ now: UInt64) {
     do {
-      let credentials = try core.authority.credentials(for: destination.host)
+      guard let authority = core.authority else {
+        throw CodedError(.inputOutput, "there is no certificate authority", at: "interceptor")
+      }
+      let credentials = try authority.credentials(for: destination.host)
       let channel = try TLSChannel(
         descriptor, credentials: credentials, protocols: core.protocols, settings: core.tls)
       phase = .handshaking(channel)
@@ -328,6 +333,19 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     DispatchQueue.global().async {
       let result = Dialler.connect(to: target)
       let isAccepted = worker.loop.enqueue { self.dialled(result, protocolName) }
+      if !isAccepted, case .success(let upstream) = result { close(upstream) }
+      _ = core
+    }
+  }
+
+  /// Passes the connection on. What the program sends waits in the socket.
+  private func open(_ tunnel: Tunnel) {
+    phase = .dialling
+    let (worker, core, destination) = (worker, core, destination)
+    // Connecting blocks a thread.
+    DispatchQueue.global().async {
+      let result = tunnel.connect(to: destination)
+      let isAccepted = worker.loop.enqueue { self.dialled(result, "") }
       if !isAccepted, case .success(let upstream) = result { close(upstream) }
       _ = core
     }

@@ -10,6 +10,8 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
   package var name: String?
   /// Whether the program uses TLS, which the interceptor has removed.
   package var isTLS: Bool
+  /// Whether it is the interceptor itself, which the program uses as its proxy.
+  package var isProxy = false
 
   /// - Parameters:
   ///   - address: the IPv4 or IPv6 address.
@@ -21,6 +23,14 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
     self.port = port
     self.name = name
     self.isTLS = isTLS
+  }
+
+  /// The interceptor itself as a proxy.
+  ///
+  /// - Parameter port: its port on 127.0.0.1.
+  package init(proxyPort port: UInt16) {
+    self.init(address: "127.0.0.1", port: port)
+    isProxy = true
   }
 
   /// The name, or else the address.

@@ -119,13 +119,17 @@ final class InterceptionWorker: EventSource, @unchecked Sendable {
   /// - Parameters:
   ///   - channel: the program's side, which is not watched any more.
   ///   - destination: where the program wanted to connect to.
+  ///   - received: bytes that were already read from the channel, fewer than a socket's buffer holds.
   ///   - admission: counts the connection.
-  func split(_ channel: any HalfClosableChannel, _ destination: Destination, _ admission: Admission) {
+  func split(
+    _ channel: any HalfClosableChannel, _ destination: Destination, received: [UInt8] = [], _ admission: Admission
+  ) {
     guard core != nil, let (near, far) = SocketChannel.pair() else {
       admission.core.delegate.noticed(
         .failed("no socket pair for \(destination): \(String(cString: strerror(errno))); raise 'ulimit -n'"))
       return channel.close()
     }
+    if !received.isEmpty { _ = send(near, received, received.count, Int32(MSG_NOSIGNAL)) }
     let relay = Relay(
       client: channel, server: SocketChannel(near), isServerLocal: true, destination, admission, on: self)
     let inner = InterceptedConnection(far, destination, admission, on: self, relay: relay)

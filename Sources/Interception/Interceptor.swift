@@ -2,6 +2,7 @@ package import Basics
 import EventLoops
 import Dispatch
 import Glibc
+package import HTTPMessages
 package import HTTPServer
 import Synchronization
 
@@ -25,12 +26,14 @@ package final class Interceptor: Sendable {
     package var handshakeLimit = Duration.seconds(20)
     /// The time after which a server may be the one that sends first.
     package var silence = Duration.milliseconds(300)
-    /// The destination of an accepted connection, or nil to close it; without a function, its local address, which is the
-    /// original destination for a transparent listener.
-    package var destination: (@Sendable (Int32) -> Destination?)?
+    /// Passes all connections on to another interceptor; nil to handle them here.
+    package var tunnel: Tunnel?
 
-    package init() {}
+    package init(tunnel: Tunnel? = nil) { self.tunnel = tunnel }
   }
+
+  /// Issues the certificates; nil if there is a tunnel.
+  package var authority: CertificateAuthority? { core.authority }
 
   let core: InterceptorCore
 
@@ -38,12 +41,12 @@ package final class Interceptor: Sendable {
   ///
   /// - Parameters:
   ///   - server: serves the HTTP requests. Stop it after the interceptor.
-  ///   - authority: issues the certificates.
+  ///   - authority: issues the certificates; nil if the configuration has a tunnel.
   ///   - delegate: decides what happens to connections.
   ///   - configuration: the settings.
   /// - Throws: `CodedError` if the server has stopped, or GnuTLS or the system fails.
   package init(
-    server: HTTPServer, authority: CertificateAuthority, delegate: any InterceptionDelegate,
+    server: HTTPServer, authority: CertificateAuthority?, delegate: any InterceptionDelegate,
     configuration: Configuration = .init()
   ) throws(CodedError) {
     core = try InterceptorCore(server, authority, delegate, configuration)
@@ -57,12 +60,26 @@ package final class Interceptor: Sendable {
   /// Starts to accept connections and to answer DNS questions. Call it once.
   ///
   /// - Parameters:
-  ///   - listener: a listening TCP socket, whose accepted connections have the original destination as local address.
-  ///     Connections to port 53 are for DNS.
+  ///   - listener: a listening TCP socket, whose connections to port 53 are for DNS.
   ///   - nameServers: UDP sockets with IP_PKTINFO or IPV6_RECVPKTINFO.
+  ///   - destination: the destination of an accepted connection, or nil to close it. By default, its local address, which is
+  ///     the original destination for a transparent listener.
   /// - Throws: `CodedError` if the system fails. The interceptor owns the sockets in any case.
-  package func start(listener: Int32, nameServers: [Int32] = []) throws(CodedError) {
-    try core.start(listener, nameServers)
+  package func start(
+    listener: Int32, nameServers: [Int32] = [],
+    destination: @escaping @Sendable (Int32) -> Destination? = { Destination(localAddressOf: $0) }
+  ) throws(CodedError) {
+    try core.start(listener, nameServers, destination)
+  }
+
+  /// Handles a connection that another interceptor has passed on, like an accepted connection.
+  ///
+  /// - Parameters:
+  ///   - channel: the connection, which the interceptor owns from now on.
+  ///   - destination: where the program wanted to connect to, with its name if that is known.
+  ///   - received: bytes that were already read from the connection.
+  package func serve(_ channel: any DuplexChannel, destination: Destination, received: [UInt8]) {
+    core.serve(channel, destination, received)
   }
 
   /// Closes the sockets and all connections, and waits until they are closed. Further calls wait, too.
@@ -81,7 +98,7 @@ final class InterceptorCore: @unchecked Sendable {
   }
 
   let server: HTTPServer
-  let authority: CertificateAuthority
+  let authority: CertificateAuthority?
   let delegate: any InterceptionDelegate
   let configuration: Interceptor.Configuration
   let names = NameTable()
@@ -98,7 +115,7 @@ final class InterceptorCore: @unchecked Sendable {
   private let workers: [InterceptionWorker]
 
   init(
-    _ server: HTTPServer, _ authority: CertificateAuthority, _ delegate: any InterceptionDelegate,
+    _ server: HTTPServer, _ authority: CertificateAuthority?, _ delegate: any InterceptionDelegate,
     _ configuration: Interceptor.Configuration
   ) throws(CodedError) {
     self.server = server
@@ -114,14 +131,25 @@ final class InterceptorCore: @unchecked Sendable {
     for worker in workers { worker.start(for: self) }
   }
 
-  func start(_ listener: Int32, _ nameServers: [Int32]) throws(CodedError) {
+  func start(
+    _ listener: Int32, _ nameServers: [Int32], _ destination: @escaping @Sendable (Int32) -> Destination?
+  ) throws(CodedError) {
     let source = NameServerSource(nameServers, NameServer(table: names)) { [delegate] in delegate.noticed($0) }
     source.start(on: acceptor)
-    ListenerSource(listener, self).start(on: acceptor)
+    ListenerSource(listener, self, destination).start(on: acceptor)
     do throws(CodedError) { try acceptor.start() } catch {
       acceptor.stop()
       throw error
     }
+  }
+
+  func serve(_ channel: any DuplexChannel, _ destination: Destination, _ received: [UInt8]) {
+    guard let admission = Admission(self) else { return channel.close() }
+    let worker = admission.worker
+    let isAccepted = worker.loop.enqueue {
+      worker.split(TunnelChannel(channel), destination, received: received, admission)
+    }
+    if !isAccepted { channel.close() }
   }
 
   /// A destination that a program has named, such as by CONNECT.

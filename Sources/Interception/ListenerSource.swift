@@ -12,13 +12,16 @@ final class ListenerSource: EventSource {
 
   private let listener: Int32
   private let core: InterceptorCore
+  private let destination: @Sendable (Int32) -> Destination?
   private var place: EventPlace?
   private var isFull = false
 
   /// - Parameters:
   ///   - listener: a listening TCP socket, which this closes when the loop ends.
   ///   - core: the interceptor.
-  init(_ listener: Int32, _ core: InterceptorCore) {
+  ///   - destination: where an accepted connection was meant to go, or nil to close it.
+  init(_ listener: Int32, _ core: InterceptorCore, _ destination: @escaping @Sendable (Int32) -> Destination?) {
+    self.destination = destination
     self.listener = listener
     self.core = core
     _ = fcntl(listener, F_SETFD, FD_CLOEXEC)
@@ -52,8 +55,7 @@ final class ListenerSource: EventSource {
       }
       var isOn: Int32 = 1
       setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-      let known = core.configuration.destination.map { $0(descriptor) } ?? Destination(localAddressOf: descriptor)
-      guard var destination = known else {
+      guard var destination = destination(descriptor) else {
         close(descriptor)
         continue
       }

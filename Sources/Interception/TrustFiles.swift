@@ -23,7 +23,7 @@ package struct TrustFiles: Sendable {
   /// Writes the files.
   ///
   /// - Parameters:
-  ///   - authority: the certificate authority of the environment.
+  ///   - authority: the certificate of the environment's authority.
   ///   - folder: where to write; created if it does not exist. It must be visible to the programs under the same path,
   ///     and should be in memory, such as in `/dev/shm`: some hundred links are created, which takes one millisecond
   ///     there, but more than a hundred on a busy disk.
@@ -32,7 +32,7 @@ package struct TrustFiles: Sendable {
   /// - Returns: what to mount and to set.
   /// - Throws: `CodedError` of kind `cannotWrite` if a file cannot be written.
   package static func write(
-    _ authority: CertificateAuthority, into folder: String,
+    _ authority: AuthorityCertificate, into folder: String,
     variables: [String: String] = ProcessInfo.processInfo.environment
   ) throws(CodedError) -> TrustFiles {
     try TrustFiles(authority, folder, variables, root: "")
@@ -97,13 +97,13 @@ package struct TrustFiles: Sendable {
   /// Writes the files.
   ///
   /// - Parameters:
-  ///   - authority: the certificate authority of the environment.
+  ///   - authority: the certificate of the environment's authority.
   ///   - folder: where to write.
   ///   - inherited: the variables that the programs would get.
   ///   - root: precedes the paths of the system, for tests.
   /// - Throws: `CodedError` of kind `cannotWrite`.
   init(
-    _ authority: CertificateAuthority, _ folder: String, _ inherited: [String: String], root: String
+    _ authority: AuthorityCertificate, _ folder: String, _ inherited: [String: String], root: String
   ) throws(CodedError) {
     // A relative path, too, and one that leads through links.
     let own = try FolderCopy(FolderCopy(FolderCopy.resolve(folder) ?? folder).resolved)
@@ -163,7 +163,7 @@ package struct TrustFiles: Sendable {
 
   /// Returns the system's Java key store with the authority added, or one of the bundle if it is not JKS.
   private static func keyStore(
-    _ authority: CertificateAuthority, _ bundle: [UInt8], root: String
+    _ authority: AuthorityCertificate, _ bundle: [UInt8], root: String
   ) throws(CodedError) -> [UInt8] {
     if let existing = FolderCopy.firstReadable(keyStores.map { root + $0 })?.bytes,
       let extended = try JavaKeyStore.adding(authority.certificate, alias: "diorama-environment", to: existing)
@@ -175,7 +175,7 @@ package struct TrustFiles: Sendable {
 
   /// Adds to the copied folder what the system does not have, and the authority with its hash.
   private static func complete(
-    _ copy: FolderCopy, _ authority: CertificateAuthority, _ bundle: [UInt8], _ keyStore: [UInt8]
+    _ copy: FolderCopy, _ authority: AuthorityCertificate, _ bundle: [UInt8], _ keyStore: [UInt8]
   ) throws(CodedError) {
     if !copy.contains("ca-certificates.crt") { try copy.write(bundle, to: "ca-certificates.crt") }
     // Not through a link, which leads out of the copy.
@@ -190,7 +190,7 @@ package struct TrustFiles: Sendable {
 
   /// Adds a policy to what Chromium and Chrome read, where the system has a folder for it.
   private mutating func addPolicies(
-    _ authority: CertificateAuthority, in own: FolderCopy, root: String
+    _ authority: AuthorityCertificate, in own: FolderCopy, root: String
   ) throws(CodedError) {
     let policy = Array("{\"CACertificates\":[\"\(Base64.encode(authority.certificate))\"]}\n".utf8)
     for (index, folder) in Self.browsers.enumerated() {

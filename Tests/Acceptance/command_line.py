@@ -20,7 +20,7 @@ import support
 
 DIORAMA = support.binary("diorama")
 COMMANDS = [
-    "run", "verify", "env", "env create", "env list", "env show", "env update", "env report", "env delete", "port", "port list",
+    "run", "verify", "env", "env create", "env list", "env show", "env update", "env enter", "env report", "env delete", "port", "port list",
     "port release", "cassette", "cassette show", "cassette check", "cassette diff", "cassette prune", "cassette import",
     "cassette export", "rules", "rules suggest", "contract", "contract show", "contract check", "serve", "strings", "doctor", "completion", "version", "help",
 ]

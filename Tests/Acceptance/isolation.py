@@ -1057,6 +1057,98 @@ def endings(checks, bench, user):
     nothing_left(checks, user, f"{title}: {count} at once")
 
 
+def entering(checks, bench, user):
+    """`env enter`: several commands in an environment of a daemon, at once and one after another."""
+    title = f"{user.name}: env enter"
+    state = user.folder / "state"
+    variables = {"DIORAMA_HOME": str(state)}
+
+    def ask(*words, status=0, more={}):
+        process = user.start([user.diorama, *words], {**variables, **more})
+        output, errors = process.communicate(timeout=support.PATIENCE)
+        checks.that(process.returncode == status, f"{title}: {' '.join(map(str, words[:3]))} exits with {status}", (process.returncode, output, errors))
+        return output, errors
+
+    def create(mode, *options):
+        words = ["env", "create", "--no-config", "--mode", mode, "--cassette", user.folder / "entered", "--isolate", "--ttl", "600", *options]
+        return ask(*words)[0].strip()
+
+    def delete(environment, *options):
+        output, _ = ask("env", "delete", "--json", *options, environment)
+        return json.loads(output)
+
+    daemon = user.start([user.diorama, "serve", "--state", state], stderr=subprocess.DEVNULL)
+    script = f"curl -sS '{API}/get?a=1' && {PYTHON} {bench.folder}/clients/client.py urllib {API}"
+    try:
+        checks.that(soon(lambda: (state / "control.json").exists()), f"{title}: the daemon starts")
+        with Server(answer) as api:
+            environment = create("record", "--map", f"{API}={api.url}")
+            recorded = [ask("env", "enter", environment, "--", "sh", "-c", script)[0]]
+            recorded.append(ask("env", "enter", environment, "--", "curl", "-sS", f"{API}/other")[0])
+            report = delete(environment)
+            good = report["ok"] and report["isolation"]["kind"] == "namespaces" and report["requests"]["recorded"] >= 4
+            checks.that(good and all(recorded), f"{title}: two commands are recorded into one cassette", (report, recorded))
+            asked = api.count
+        environment = create("replay", "--start", "2018-10-08T09:00:00Z")
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            entered = list(pool.map(lambda _: ask("env", "enter", environment, "--", "curl", "-sS", f"{API}/other")[0], range(4)))
+        checks.that(set(entered) == {recorded[1]}, f"{title}: 4 commands at once get what was recorded", entered)
+        again = ask("env", "enter", environment, "--", "sh", "-c", script)[0]
+        checks.that(again == recorded[0], f"{title}: then another one does", again)
+        year = ask("env", "enter", environment, "--", "date", "+%Y")[0].strip()
+        checks.that(year == "2018", f"{title}: the clock is that of the environment", year)
+        waiting = user.start([user.diorama, "env", "enter", environment, "--", "sh", "-c", "date +%Y; read line; date +%Y"], variables, stdin=subprocess.PIPE)
+        first = waiting.stdout.readline().strip()
+        ask("env", "update", environment, "--set", "2021-01-01T00:00:00Z")
+        second, _ = waiting.communicate("\n", timeout=support.PATIENCE)
+        checks.that((first, second.strip()) == ("2018", "2021"), f"{title}: the clock moves while a command runs", (first, second))
+        ask("env", "enter", environment, "--", "sh", "-c", "exit 7", status=7)
+        ask("env", "enter", environment, "--", "sh", "-c", "kill -KILL $$", status=128 + signal.SIGKILL)
+        if user.number is None and os.geteuid() == 0:
+            # Another user finds neither the daemon nor the token.
+            other = subprocess.run(
+                [user.diorama, "env", "enter", environment, "--", "true"], env={**user.variables, **variables, "HOME": "/nonexistent"}, user=UNPRIVILEGED,
+                group=UNPRIVILEGED, extra_groups=[], capture_output=True, text=True, timeout=support.PATIENCE)
+            checks.that(other.returncode not in (0, 127), f"{title}: another user is refused", other)
+        # A shell that has the environment's variables needs neither its ID nor the daemon's state folder.
+        shell = f'export DIORAMA_HOME={user.folder}/none; "$0" env enter -- curl -sS {API}/other'
+        exported, _ = ask("env", "create", "--no-config", "--mode", "replay", "--cassette", user.folder / "entered", "--isolate", "--ttl", "600", "--shell")
+        inner = user.start(["sh", "-c", f"{exported}\n{shell}", user.diorama], variables)
+        output, errors = inner.communicate(timeout=support.PATIENCE)
+        checks.that(output == recorded[1], f"{title}: works by the variables alone", (output, errors))
+
+        # The environment ends while commands run: one ends by SIGTERM, the other one ignores it.
+        loop = "trap '' TERM; echo started; while :; do sleep 1; done"
+        commands = [["sh", "-c", "echo started; exec sleep 1000"], ["sh", "-c", loop]]
+        running = [user.start([user.diorama, "env", "enter", environment, "--", *command], variables) for command in commands]
+        for process in running:
+            process.stdout.readline()
+        report = delete(environment)
+        checks.that(report["ok"] and report["requests"]["replayed"] >= 7, f"{title}: all requests are in the report", report)
+        for process, expected in zip(running, (signal.SIGTERM, signal.SIGKILL)):
+            _, errors = process.communicate(timeout=support.PATIENCE)
+            good = process.returncode == 128 + expected and f"environment {environment} has ended, so the command was ended" in errors
+            checks.that(good, f"{title}: the end of the environment ends a command by {expected.name}", (process.returncode, errors))
+        _, errors = ask("env", "enter", environment, "--", "true", status=66)
+        _, errors = ask("env", "enter", "no-such-environment", "--", "true", status=66)
+        checks.that("no-such-environment" in errors, f"{title}: names an unknown environment", errors)
+
+        environment = create("replay", "--start", "2018-10-08T09:00:00Z")
+        process = user.start([user.diorama, "env", "enter", environment, "--", "sh", "-c", "echo started; exec sleep 1000"], variables)
+        process.stdout.readline()
+        daemon.kill()
+        daemon.wait()
+        _, errors = process.communicate(timeout=support.PATIENCE)
+        good = process.returncode == 128 + signal.SIGTERM and "does not respond any more" in errors
+        checks.that(good, f"{title}: the end of the daemon ends a command", (process.returncode, errors))
+        checks.that(api.count == asked, f"{title}: no replay reaches the server")
+        ask("env", "enter", environment, "--", "true", status=69)
+    finally:
+        daemon.kill()
+        daemon.wait()
+    nothing_left(checks, user, title)
+
+
 # seccomp(2): refuses unshare(2), as container engines do.
 FILTERED = """
 import ctypes, os, struct, sys
@@ -1233,7 +1325,7 @@ class Bench:
 SECTIONS = {
     "clients": clients, "clocks": clocks, "installs": installs, "confinement": confinement, "supervision": supervision,
     "policies": policies, "protocols": protocols, "endings": endings,
-    "places": places, "figures": figures,
+    "entering": entering, "places": places, "figures": figures,
 }
 
 

@@ -11,9 +11,7 @@ import Testing
 struct InterceptorTests {
   @Test("serves plain HTTP with the destination's address and the name it was assigned to")
   func plain() async throws {
-    var settings = Interceptor.Configuration()
-    settings.destination = { _ in Destination(address: "198.18.0.1", port: 80) }
-    try await withInterceptor(settings: settings) { setting in
+    try await withInterceptor(destination: { _ in Destination(address: "198.18.0.1", port: 80) }) { setting in
       _ = setting.interceptor.core.names.address(of: "api.example")
       let texts = try await onThread {
         let client = try RawClient(port: setting.port)

@@ -132,9 +132,8 @@ struct NameServerTests {
     let (descriptor, port) = try bound(SOCK_DGRAM)
     var isOn: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_IP), IP_PKTINFO, &isOn, 4)
-    var settings = Interceptor.Configuration()
-    settings.destination = { _ in Destination(address: "198.19.255.1", port: 53) }
-    try await withInterceptor(nameServers: [descriptor], settings: settings) { setting in
+    let server = Destination(address: "198.19.255.1", port: 53)
+    try await withInterceptor(nameServers: [descriptor], destination: { _ in server }) { setting in
       let answers = try await onThread {
         let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         let client = RawClient(connected: udp)

@@ -89,6 +89,7 @@ struct Setting: Sendable {
 func withInterceptor(
   _ delegate: TestDelegate = TestDelegate(TestHandler.mirror), server configuration: HTTPServer.Configuration = .init(),
   nameServers: [Int32] = [], settings: Interceptor.Configuration = .init(),
+  destination: @escaping @Sendable (Int32) -> Destination? = { Destination(localAddressOf: $0) },
   _ body: (Setting) async throws -> Void
 ) async throws {
   let folder = FileManager.default.temporaryDirectory.appending(path: "diorama-wire-\(UUID().uuidString)")
@@ -101,7 +102,7 @@ func withInterceptor(
   let interceptor = try Interceptor(
     server: server, authority: authority, delegate: delegate, configuration: settings)
   let (listener, port) = try tcpListener()
-  try interceptor.start(listener: listener, nameServers: nameServers)
+  try interceptor.start(listener: listener, nameServers: nameServers, destination: destination)
   let setting = Setting(
     port: port, names: interceptor.core.names, delegate: delegate, interceptor: interceptor, authority: file.path,
     server: server)

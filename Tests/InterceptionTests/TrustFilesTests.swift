@@ -22,7 +22,7 @@ struct TrustFilesTests {
   }
 
   private func files(_ variables: [String: String] = [:]) throws -> TrustFiles {
-    try TrustFiles(authority, own, variables, root: root)
+    try TrustFiles(authority.trusted, own, variables, root: root)
   }
 
   private func link(_ path: String, to target: String) throws {
@@ -178,7 +178,7 @@ struct TrustFilesTests {
     try debian()
     try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
     try link("/own", to: own)
-    let files = try TrustFiles(authority, root + "/own", [:], root: root)
+    let files = try TrustFiles(authority.trusted, root + "/own", [:], root: root)
     #expect(files.binds.first?.source == own + "/certs")
     #expect(files.bundleFile == own + "/bundle.pem")
   }
@@ -229,7 +229,7 @@ struct TrustFilesTests {
 
   @Test("can be written for this system")
   func thisSystem() async throws {
-    let files = try TrustFiles.write(authority, into: own)
+    let files = try TrustFiles.write(authority.trusted, into: own)
     for (source, target) in files.binds {
       #expect(FileKind(path: source) == FileKind(path: target), "\(source) \(target)")
     }
@@ -305,7 +305,7 @@ struct TrustFilesTests {
 
   @Test("are an option of Java where nothing can be mounted", arguments: ["own", "a folder"])
   func javaOption(name: String) async throws {
-    let files = try TrustFiles(authority, folder.path + "/" + name, [:], root: root)
+    let files = try TrustFiles(authority.trusted, folder.path + "/" + name, [:], root: root)
     #expect(files.variables["JAVA_TOOL_OPTIONS"] == nil)
     let variables = files.variablesWithoutMounts(["JAVA_TOOL_OPTIONS": "-Da=b"])
     #expect(files.variables.allSatisfy { variables[$0] == $1 })

@@ -14,7 +14,7 @@ enum EnvironmentCommand {
       """,
     subcommands: [
       EnvironmentCreate.command, EnvironmentTable.command, EnvironmentShow.command, EnvironmentUpdate.command,
-      EnvironmentRequests.command, EnvironmentReport.show, EnvironmentReport.end,
+      EnvironmentEnter.command, EnvironmentRequests.command, EnvironmentReport.show, EnvironmentReport.end,
     ])
 
   /// The environment to use: an argument, or `DIORAMA_ENVIRONMENT`.

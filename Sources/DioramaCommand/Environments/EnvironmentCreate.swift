@@ -60,9 +60,9 @@ enum EnvironmentCreate {
     var configuration = try settings.configuration()
     configuration.name =
       options.value("--name") ?? configuration.name ?? (configuration.cassette == nil ? "environment" : nil)
-    configuration.isolation = nil
     // Checked here, so that errors use the command's terms.
-    _ = try settings.specification(configuration)
+    let specification = try settings.specification(configuration)
+    try ConfigurationOptions.checkIsolation(options, specification.isolation, command: name)
     var request = ProvisioningRequest(configuration, isContinuousIntegration: settings.isContinuousIntegration)
     request.owner = owner.owner
     request.ttlSeconds = owner.seconds
@@ -84,8 +84,7 @@ enum EnvironmentCreate {
   }
 
   private static let table: [Options.Option] =
-    // Only a command that Diorama starts itself can be isolated.
-    ConfigurationOptions.table.filter { $0.group != .isolation } + [
+    ConfigurationOptions.table + [
       .init("--name", "TEXT", "The name in reports (default: the cassette's).", in: .basics),
       .init(
         "--settings", "FILE",

@@ -18,61 +18,90 @@ import Transforms
   import Glibc
 #endif
 
-/// Leads the connections of a command to its environment, whatever URLs the command has: `diorama run --isolate`.
+/// The environment of an isolated command, in this process or in another one.
+protocol IsolatingEnvironment: Sendable {
+  /// How to isolate the command.
+  var plan: IsolationPlan { get }
+  /// Begins to take connections.
+  ///
+  /// - Parameters:
+  ///   - listener: a listening TCP socket.
+  ///   - nameServers: UDP sockets for DNS.
+  ///   - destination: the destination of an accepted connection, or nil to close it.
+  /// - Throws: a ``CodedError`` if the system fails. The environment owns the sockets in any case.
+  func intercept(
+    _ listener: Int32, nameServers: [Int32], destination: @escaping @Sendable (Int32) -> Destination?
+  ) throws(CodedError)
+  /// Adds to the environment's report how the command is isolated.
+  func note(_ note: IsolationNote)
+  /// Calls a function with what the clock shows, now and after each change. It must return at once.
+  func followClock(_ follower: @escaping @Sendable (Environment.ClockReading) -> Void)
+  /// Closes all connections of the command.
+  func stop() async
+}
+
+/// An environment in this process.
+struct LocalIsolation: IsolatingEnvironment {
+  private let environment: Environment
+  let plan: IsolationPlan
+
+  /// - Parameter environment: the environment, whose specification says how the command is isolated.
+  /// - Throws: a ``CodedError`` if the system fails.
+  init(_ environment: Environment) throws(CodedError) {
+    self.environment = environment
+    plan = try environment.isolationPlan()
+  }
+
+  func intercept(
+    _ listener: Int32, nameServers: [Int32], destination: @escaping @Sendable (Int32) -> Destination?
+  ) throws(CodedError) {
+    try environment.isolated().start(listener: listener, nameServers: nameServers, destination: destination)
+  }
+
+  func note(_ note: IsolationNote) { environment.noteIsolation(note) }
+
+  func followClock(_ follower: @escaping @Sendable (Environment.ClockReading) -> Void) {
+    environment.followClock(follower)
+  }
+
+  func stop() async { await environment.stopIntercepting() }
+}
+
+/// Leads the connections of a command to its environment, whatever URLs the command has: `diorama run --isolate` and
+/// `diorama env enter`.
 ///
 /// In namespaces, the command has a network of its own, in which every connection and every DNS question arrives here.
 /// Where these are refused, its system calls are supervised by seccomp. Otherwise, variables ask the command to use a proxy.
 final class CommandIsolation: Sendable {
-  private let environment: Environment
+  private let environment: any IsolatingEnvironment
   private let settings: EnvironmentConfiguration.Isolation
   private let folder: String
   private let inherited: [String: String]
-  private let interceptor: Interceptor
-  private let delegate: InterceptedTraffic
   private let trust: TrustFiles
   private let published: [PublishedPort]
-  #if os(Linux)
-    /// The destinations of connections, once the command is supervised by seccomp.
-    private let connections: Guarded<ConnectionTable?>
-  #endif
 
   /// Prepares certificates and ports.
   ///
   /// - Parameters:
-  ///   - environment: the environment, whose specification says how the command is isolated.
-  ///   - service: its service.
+  ///   - environment: the environment.
   ///   - folder: a temporary folder, which the command can read.
   ///   - inherited: the variables that the command would inherit.
   /// - Throws: a ``CodedError`` for a port that is not valid, or a file that cannot be written.
   init(
-    _ environment: Environment, in service: EnvironmentService, folder: String, inherited: [String: String]
+    _ environment: any IsolatingEnvironment, folder: String, inherited: [String: String]
   ) throws(CodedError) {
     self.environment = environment
     self.folder = folder
     self.inherited = inherited
-    settings = environment.specification.isolation ?? .init()
-    // RunOptions has checked them.
-    var published = settings.publish.compactMap { try? PublishedPort($0) }
-    published += environment.specification.ports.values.sorted().map { PublishedPort(port: $0) }
-    self.published = published
-    // A clock that is moved by up to a year does not make them expire.
-    let dates = [Date(), environment.now, environment.now + 365 * 86_400]
-    let authority = try CertificateAuthority(environment: environment.id, dates: dates)
+    settings = environment.plan.settings
+    published =
+      try settings.publish.map { text throws(CodedError) in try PublishedPort(text) }
+      + environment.plan.ports.map { PublishedPort(port: $0) }
+    let authority = AuthorityCertificate(
+      environment: environment.plan.environment, certificate: Base64.decode(environment.plan.certificate) ?? [])
     // For programs of the command that change their user. Nothing else in the folder is readable by others.
     chmod(folder, 0o711)
     trust = try TrustFiles.write(authority, into: folder + "/trust", variables: inherited)
-    delegate = InterceptedTraffic(environment)
-    var configuration = Interceptor.Configuration()
-    #if os(Linux)
-      let connections = Guarded<ConnectionTable?>(nil)
-      self.connections = connections
-      configuration.destination = { descriptor in
-        guard let table = connections.withLock({ $0 }) else { return Destination(localAddressOf: descriptor) }
-        return table.destination(of: descriptor).map { Destination(address: $0.address, port: $0.port) }
-      }
-    #endif
-    interceptor = try Interceptor(
-      server: service.server, authority: authority, delegate: delegate, configuration: configuration)
   }
 
   /// Remarks for the user, one line each.
@@ -118,8 +147,7 @@ final class CommandIsolation: Sendable {
     #endif
     let port: UInt16
     do { port = try startProxy() } catch { throw Self.notStarted(error) }
-    environment.setIsolation(.init(kind: "proxy", reason: Self.text(reasons)))
-    environment.noteMissing(whatProxyLacks)
+    environment.note(.init(kind: "proxy", reason: Self.text(reasons), missing: whatProxyLacks))
     return try supervisor.run(
       spawn(proxyVariables(port), InheritedVariables.proxyNames), timeout: timeout, watching: watching)
   }
@@ -132,7 +160,7 @@ final class CommandIsolation: Sendable {
   /// What was asked for and has no effect by proxy.
   private var whatProxyLacks: [String] {
     var lines: [String] = []
-    if environment.clock.kind != .system {
+    if environment.plan.clock.clock.kind != .system {
       lines.append(
         "the command's programs have the real clock, unless they use the library: another one needs namespaces or seccomp"
       )
@@ -144,7 +172,7 @@ final class CommandIsolation: Sendable {
   }
 
   /// Closes all connections of the command.
-  func stop() async { await interceptor.stop() }
+  func stop() async { await environment.stop() }
 
   #if os(Linux)
     /// What is missing where nothing can be mounted.
@@ -170,9 +198,8 @@ final class CommandIsolation: Sendable {
       let forwarder: PortForwarder?
       let command: IsolatedCommand
       do {
-        let ports = [environment.mainPort] + environment.upstreams.map(\.port).filter { $0 > 0 }
         var admitted = settings.hostPorts.compactMap(UInt16.init(exactly:))
-        admitted.appendNew(ports)
+        admitted.appendNew(environment.plan.ownPorts)
         var network = IsolatedCommand.Network.namespaces
         var binds: [IsolatedCommand.Bind] = []
         switch kind {
@@ -184,7 +211,7 @@ final class CommandIsolation: Sendable {
         case .seccomp:
           // The command's servers listen on this machine, so that nothing needs to be forwarded.
           forwarder = nil
-          admitted.appendNew(environment.specification.ports.values.sorted())
+          admitted.appendNew(environment.plan.ports)
           network = .supervised(ports: admitted)
         }
         let helper: IsolationHelper
@@ -206,14 +233,16 @@ final class CommandIsolation: Sendable {
           isRefused = error.kind == .noUpstream
           throw error
         }
-        connections.withLock { $0 = network.connections }
-        try interceptor.start(listener: network.listener, nameServers: network.nameServers)
+        try environment.intercept(network.listener, nameServers: network.nameServers) { descriptor in
+          guard let table = network.connections else { return Destination(localAddressOf: descriptor) }
+          return table.destination(of: descriptor).map { Destination(address: $0.address, port: $0.port) }
+        }
         try forwarder?.start(command)
-        environment.setIsolation(.init(kind: kind.rawValue, reason: Self.text(reasons)))
-        if kind == .seccomp { environment.noteMissing(whatSeccompLacks) }
+        environment.note(
+          .init(kind: kind.rawValue, reason: Self.text(reasons), missing: kind == .seccomp ? whatSeccompLacks : []))
         try command.start()
       }
-      defer { environment.noteMissing(command.reports) }
+      defer { if !command.reports.isEmpty { environment.note(.init(missing: command.reports)) } }
       _ = try command.end()
       return outcome
     }
@@ -221,12 +250,13 @@ final class CommandIsolation: Sendable {
     /// What the command gets in place of the real clock and real random values.
     private func control(beside helper: IsolationHelper) throws(CodedError) -> IsolatedCommand.Control {
       var control = IsolatedCommand.Control()
-      if settings.random == true { control.seed = environment.seed }
-      guard environment.clock.kind != .system else { return control }
-      guard ClockPage.dates.contains(environment.now) else {
+      if settings.random == true { control.seed = environment.plan.seed }
+      let clock = environment.plan.clock
+      guard clock.clock.kind != .system else { return control }
+      guard let now = RFC3339.parse(clock.now), ClockPage.dates.contains(now) else {
         throw CodedError(
           .usage,
-          "the clock of an isolated command cannot show \(environment.clock.start ?? ""); choose a --start from 1678 to 2261"
+          "the clock of an isolated command cannot show \(clock.clock.start ?? ""); choose a --start from 1678 to 2261"
         )
       }
       let page = try ClockPage()
@@ -268,121 +298,14 @@ final class CommandIsolation: Sendable {
         .inputOutput,
         "cannot copy a socket: \(String(cString: strerror(errno))); raise the limit of open files ('ulimit -n')")
     }
-    delegate.proxyPort.withLock { $0 = socket.port }
-    try interceptor.start(listener: descriptor)
+    try environment.intercept(descriptor, nameServers: []) { _ in Destination(proxyPort: socket.port) }
     return socket.port
   }
 
   private func proxyVariables(_ port: UInt16) -> [String: String] {
     let proxy = "http://127.0.0.1:\(port)"
-    let origins =
-      environment.upstreams.map(\.origin.host) + settings.map.keys.compactMap { try? Origin(parsing: $0).host }
-    let isLocal = origins.contains(where: Origin.loopbackNames.contains)
-    var variables = InheritedVariables.proxy(proxy, includesThisMachine: isLocal)
+    var variables = InheritedVariables.proxy(proxy, includesThisMachine: environment.plan.hasLocalOrigins)
     for name in ["all_proxy", "ALL_PROXY"] { variables[name] = proxy }
     return variables.merging(trust.variablesWithoutMounts(inherited)) { $1 }
-  }
-}
-
-/// Passes intercepted connections to an environment.
-private final class InterceptedTraffic: InterceptionDelegate {
-  private let environment: Environment
-  /// The proxy's port; nil in namespaces.
-  let proxyPort = Guarded<UInt16?>(nil)
-  /// Connections share them, so that also the first request of a connection can take the fast path.
-  private let handlers = Guarded<[Destination: InterceptedHandler]>([:])
-
-  init(_ environment: Environment) { self.environment = environment }
-
-  func handler(for destination: Destination) -> any RequestHandler {
-    if let known = handlers.withLock({ $0[destination] }) { return known }
-    let handler = InterceptedHandler(
-      environment, scheme: destination.isTLS ? "https" : "http", host: Self.host(of: destination),
-      port: Int(destination.port), isProxy: isProxy(destination))
-    handlers.withLock { handlers in
-      // A program may connect to any number of addresses and ports.
-      if handlers.count >= 1_000 { handlers.removeAll() }
-      handlers[destination] = handler
-    }
-    return handler
-  }
-
-  private func isProxy(_ destination: Destination) -> Bool {
-    destination.name == nil && destination.port == proxyPort.withLock { $0 }
-  }
-
-  /// Whether the command has asked for it by HTTP, or the recording has it: a spare connection is no other protocol.
-  private func isUpstream(_ destination: Destination) -> Bool {
-    let host = Self.host(of: destination)
-    return environment.upstreams.contains { $0.origin.host == host && $0.origin.port == Int(destination.port) }
-  }
-
-  func relay(for destination: Destination, protocol name: String) -> RelayTarget? {
-    guard let target = target(of: destination) else {
-      let (host, port) = (Self.host(of: destination), Int(destination.port))
-      guard !environment.isDenied(host: host, port: port) else { return nil }
-      if environment.mode.mayReachNetwork {
-        environment.fail(
-          "\(destination) was refused: the host is not among the allowed hosts; add --allow \(destination.host), or "
-            + "refuse it with --deny \(destination.host)")
-      } else {
-        environment.fail(
-          "\(destination) was not reached: its protocol (\(name)) is not HTTP and cannot be replayed; replace the server "
-            + "by one on this machine (--host-port), or refuse it with --deny \(destination.host)")
-      }
-      return nil
-    }
-    environment.noteRelayed("\(destination) (\(name)); a replay cannot serve it")
-    return target
-  }
-
-  func relayOfSilentClient(for destination: Destination) -> RelayTarget? {
-    guard !environment.isMapped(host: Self.host(of: destination), port: Int(destination.port)) else { return nil }
-    return target(of: destination)
-  }
-
-  func noticed(_ event: InterceptionEvent) {
-    switch event {
-    case .certificateRefused(let destination, let cause):
-      guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
-      environment.fail(
-        "the command seems not to trust the environment's certificate for \(destination) (\(cause)): it may trust only "
-          + "its own CAs or a pinned certificate; turn that off in a test build, give it an endpoint (--upstream, --env), "
-          + "or, if it does not need the host, add --deny \(destination.host)")
-    case .handshakeFailed(let destination, let cause):
-      environment.noteIntercepted("TLS handshake for \(destination): \(cause)")
-    case .unsupported(let destination, let name):
-      guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
-      let advice = name == "HTTP/2" ? "have the program use HTTP/1.1, or refuse" : "refuse"
-      environment.fail(
-        "\(destination) was not reached: its protocol (\(name)) is not supported; \(advice) the host with "
-          + "--deny \(destination.host)")
-    case .relayed(let destination, let name):
-      environment.noteRelayed("\(destination) (\(name)); a replay cannot serve it")
-    case .relayFailed(let destination, let cause):
-      environment.noteRelayed("\(destination) cannot be reached: \(cause)")
-    case .silent(let destination):
-      // Browsers open connections to web servers in advance.
-      guard ![80, 443].contains(destination.port), !isProxy(destination), !isUpstream(destination),
-        !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port))
-      else { return }
-      environment.fail(
-        "\(destination) was not reached: the command sent nothing, so in its protocol the server may send first, which cannot "
-          + "be replayed; replace the server by one on this machine (--host-port), or refuse it with --deny \(destination.host)"
-      )
-    case .nameTableFull(let name): environment.fail("no address is left for the name \(name)")
-    case .failed(let text): environment.fail(text)
-    }
-  }
-
-  private func target(of destination: Destination) -> RelayTarget? {
-    let host = Self.host(of: destination)
-    guard environment.mayRelay(host: host, port: Int(destination.port)) else { return nil }
-    return RelayTarget(host: destination.host, port: destination.port)
-  }
-
-  /// The host as in a URL.
-  private static func host(of destination: Destination) -> String {
-    destination.host.contains(":") ? "[\(destination.host)]" : destination.host
   }
 }

@@ -41,7 +41,7 @@ enum RunCommand {
     let specification = options.specification
     let environment = try terminal.progress(what) { try service.provision(specification) }
     let isolation = try specification.isolation.map { _ in
-      try CommandIsolation(environment, in: service, folder: folder, inherited: inherited)
+      try CommandIsolation(try LocalIsolation(environment), folder: folder, inherited: inherited)
     }
     if !options.isQuiet { for note in environment.notes + (isolation?.notes ?? []) { terminal.line(note) } }
 

@@ -2,7 +2,6 @@ import Basics
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
-import Isolation
 
 /// The options of `diorama run`.
 struct RunOptions {
@@ -58,7 +57,7 @@ struct RunOptions {
       throw CodedError(usage: "--journal-requests needs --journal FILE", command: subcommand)
     }
     isQuiet = options.has("--quiet")
-    try Self.checkIsolation(options, specification.isolation, command: subcommand)
+    try ConfigurationOptions.checkIsolation(options, specification.isolation, command: subcommand)
     isProxy = options.has("--proxy")
     if isProxy, specification.isolation != nil {
       throw CodedError(
@@ -72,24 +71,5 @@ struct RunOptions {
   private static func form(of word: String, in options: Options) -> String? {
     RunCommand.table.first { $0.isValueOptional && options.has($0.name) && $0.choices.contains(word) }
       .map { "\($0.name)=\(word)" }
-  }
-
-  /// - Throws: ``CodedError`` for options that need isolation where the command is not isolated, and for a port that is not
-  ///   valid.
-  private static func checkIsolation(
-    _ options: Options, _ isolation: EnvironmentConfiguration.Isolation?, command: String
-  ) throws(CodedError) {
-    guard let isolation else {
-      let needless = ConfigurationOptions.table.first {
-        $0.group == .isolation && $0.name != "--isolate" && options.has($0.name)
-      }
-      guard let needless else { return }
-      throw CodedError(usage: "\(needless.name) has no effect without --isolate; add that", command: command)
-    }
-    for text in isolation.publish {
-      do throws(CodedError) { _ = try PublishedPort(text) } catch {
-        throw CodedError(usage: "--publish: \(error.message)", command: command)
-      }
-    }
   }
 }

@@ -4,6 +4,7 @@ import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
 import HTTPMessages
+import Isolation
 import LaunchContract
 
 /// Reads settings from the options of `diorama run` and `diorama env create`, which are made from
@@ -99,6 +100,25 @@ struct ConfigurationOptions {
       "--insecure", "--header",
     ].flatMap { option in options.all(option).map { "\(option) \(ShellWord.quoted($0))" } }
     return specification
+  }
+
+  /// - Throws: ``CodedError`` for options that need isolation where the command is not isolated, and for a port that is not
+  ///   valid.
+  static func checkIsolation(
+    _ options: Options, _ isolation: EnvironmentConfiguration.Isolation?, command: String
+  ) throws(CodedError) {
+    guard let isolation else {
+      let needless = ConfigurationOptions.table.first {
+        $0.group == .isolation && $0.name != "--isolate" && options.has($0.name)
+      }
+      guard let needless else { return }
+      throw CodedError(usage: "\(needless.name) has no effect without --isolate; add that", command: command)
+    }
+    for text in isolation.publish {
+      do throws(CodedError) { _ = try PublishedPort(text) } catch {
+        throw CodedError(usage: "--publish: \(error.message)", command: command)
+      }
+    }
   }
 
   private func checked(_ configuration: EnvironmentConfiguration) throws(CodedError) -> EnvironmentConfiguration {

@@ -66,6 +66,7 @@ extension Trait where Self == EnvironmentTrait {
     rules: TestEnvironment.MatchingRules? = nil, order: TestEnvironment.PlaybackOrder? = nil,
     playsUniquely: Bool? = nil, redaction: TestEnvironment.RedactionRules? = nil,
     rewriting: TestEnvironment.RewritingRules? = nil, dates: TestEnvironment.DateShift? = nil,
+    isolation: TestEnvironment.IsolationSettings? = nil,
     host: TestEnvironment.Host? = nil
   ) -> Self {
     environment(
@@ -77,7 +78,7 @@ extension Trait where Self == EnvironmentTrait {
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
         policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
         rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
-        rewriting: rewriting, dates: dates, host: host))
+        rewriting: rewriting, dates: dates, isolation: isolation, host: host))
   }
 
   /// Runs each test in its own environment, with a configuration that tests can share.

@@ -28,7 +28,8 @@ extension TestEnvironment {
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
     ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil, playsUniquely: Bool? = nil,
-    redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil, host: Host? = nil,
+    redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil,
+    isolation: IsolationSettings? = nil, host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
@@ -38,7 +39,7 @@ extension TestEnvironment {
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
-      rewriting: rewriting, dates: dates, host: host)
+      rewriting: rewriting, dates: dates, isolation: isolation, host: host)
     return try await provision(configuration, for: testCase, file: file, line: line)
   }
 
@@ -94,7 +95,8 @@ extension TestEnvironment {
     credentialFaults: [CredentialFault] = [], clock: ClockSettings? = nil, seed: String? = nil, cassette: String? = nil,
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
     ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil, playsUniquely: Bool? = nil,
-    redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil, host: Host? = nil,
+    redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil,
+    isolation: IsolationSettings? = nil, host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
@@ -104,7 +106,7 @@ extension TestEnvironment {
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
-      rewriting: rewriting, dates: dates, host: host)
+      rewriting: rewriting, dates: dates, isolation: isolation, host: host)
     return try await provision(configuration, case: name, sourceLocation: sourceLocation)
   }
 

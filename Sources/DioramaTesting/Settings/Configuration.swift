@@ -65,6 +65,7 @@ extension TestEnvironment {
     ///   - redaction: what to redact in recordings, in addition to credentials and the headers that carry them.
     ///   - rewriting: exceptions from the rewriting of upstream URLs in responses.
     ///   - dates: moves dates in replayed responses to the clock's time.
+    ///   - isolation: lets `diorama env enter` run programs in the environment whose URLs cannot be changed.
     ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
@@ -76,7 +77,7 @@ extension TestEnvironment {
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
       allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
       order: PlaybackOrder? = nil, playsUniquely: Bool? = nil, redaction: RedactionRules? = nil,
-      rewriting: RewritingRules? = nil, dates: DateShift? = nil, host: Host? = nil
+      rewriting: RewritingRules? = nil, dates: DateShift? = nil, isolation: IsolationSettings? = nil, host: Host? = nil
     ) {
       self.host = host
       settings.mode = mode?.rawValue
@@ -112,6 +113,7 @@ extension TestEnvironment {
       settings.redaction = redaction?.rules
       settings.rewriting = rewriting?.rules
       settings.dates = dates?.rules
+      settings.isolation = isolation?.settings
     }
 
     private mutating func json(_ values: [String: Value], _ what: String) -> [String: JSON] {
@@ -168,9 +170,10 @@ extension TestEnvironment {
       settings.mode = mode.rawValue
       settings.cassette =
         mode.needsCassette ? try identity.cassette(named: settings.cassette, in: project?.cassettes) : nil
+      let isIsolated = settings.isolation?.kind != nil
       if let project { settings = project.completing(settings) }
-      // The file's settings for diorama run: a test process cannot be isolated any more.
-      settings.isolation = nil
+      // The file's kind is for diorama run: most tests use endpoints.
+      if !isIsolated { settings.isolation = nil }
       settings.mode = mode.rawValue
       settings.name = identity.name
       settings.command = identity.filter

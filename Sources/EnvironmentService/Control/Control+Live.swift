@@ -12,7 +12,7 @@ extension Control {
 
   /// `GET /state?after=REVISION&wait=SECONDS`: answers with the state, once it is newer than the revision.
   func state(_ request: Request, query: String) async throws -> Response {
-    let items = try QueryItems(query)
+    let items = try ControlQuery(query)
     let after = try items.number("after")
     let seconds = try items.seconds("wait", limit: Self.longestWait) ?? 0
     let follower = try items.name("follower")
@@ -96,7 +96,7 @@ extension Environment {
 }
 
 /// The items of a query, by name. If a name occurs more than once, its last item counts.
-private struct QueryItems {
+struct ControlQuery {
   private var items: [String: String] = [:]
 
   init(_ query: String) throws {

@@ -31,6 +31,11 @@ struct Control: Sendable {
     case ("POST", "/usage"): return try await usage(decode(request))
     case ("GET", "/state"): return try await state(request, query: String(path.dropFirst(name.count + 1)))
     case ("POST", "/acknowledge"): return try await acknowledge(decode(request))
+    #if os(Linux)
+      case ("GET", "/isolation"): return try isolation()
+      case ("POST", "/isolation"): return try await note(decode(request))
+      case ("GET", "/tunnel"): return try tunnel(request, query: String(path.dropFirst(name.count + 1)))
+    #endif
     case (_, "/strings"), (_, "/clock"), (_, "/usage"), (_, "/acknowledge"):
       throw Problem(
         status: 405, title: "Method not allowed", detail: "use POST for \(path)", headers: ["Allow": "POST"])

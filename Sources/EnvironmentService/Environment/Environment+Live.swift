@@ -106,6 +106,12 @@ extension Environment {
     package var rate: Double
     /// What it shows now.
     package var date: Date
+
+    package init(kind: LaunchContract.Clock.Kind, rate: Double, date: Date) {
+      self.kind = kind
+      self.rate = rate
+      self.date = date
+    }
   }
 
   /// Calls a function with what the clock shows, now and after each change of the environment. Replaces an earlier one.

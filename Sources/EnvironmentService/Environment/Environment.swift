@@ -9,6 +9,9 @@ import Dispatch
 import GRPCSchemas
 import HTTPMessages
 import HTTPServer
+#if os(Linux)
+  import Interception
+#endif
 package import LaunchContract
 import Stubs
 
@@ -89,6 +92,12 @@ package final class Environment: Sendable {
   /// Limits how many `GET /state` requests may wait; nil for no limit.
   let stateWaits: WaitLimit?
   private let listeners = Guarded<[Listener]>([])
+  /// Serves the endpoints.
+  let server: HTTPServer
+  #if os(Linux)
+    /// Takes the connections of isolated commands; nil until there is one.
+    let interceptor = Guarded<Interceptor?>(nil)
+  #endif
   let started: ContinuousClock.Instant
   let shutdown = Monitor(Shutdown())
 
@@ -164,9 +173,10 @@ package final class Environment: Sendable {
   ///
   /// - Throws: ``CodedError`` if the server has stopped. In that case, the ports are released.
   init(
-    _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], client: UpstreamClient?,
+    _ plan: Plan, hooks: EnvironmentHooks, reserved: [ReservedListener], server: HTTPServer, client: UpstreamClient?,
     stubClient: UpstreamClient
   ) throws {
+    self.server = server
     self.client = client
     self.stubClient = stubClient
     mainPort = reserved[0].port
@@ -352,6 +362,9 @@ package final class Environment: Sendable {
     let hasFinished = Monitor(false)
     openRequests.notify(queue: .global()) { hasFinished.withLock { $0 = true } }
     await hasFinished.waitIgnoringCancellation(until: .now + grace) { $0 }
+    #if os(Linux)
+      await stopIntercepting()
+    #endif
     if expectsRequests, mode != .mock, specification.policies?.allowsNoRequests != true, report().requests.total == 0,
       let failure = noRequestsFailure
     {

@@ -106,8 +106,24 @@ final class InterceptedUpstreams: Sendable {
 }
 
 extension Environment {
-  /// Sets how the command is isolated, for the report.
-  package func setIsolation(_ isolation: Report.Isolation) { state.withLock { $0.isolation = isolation } }
+  /// Adds to the report how a command is isolated. Of several commands, the one with the weakest kind counts.
+  ///
+  /// - Parameter note: what the command's side says about it.
+  package func noteIsolation(_ note: IsolationNote) {
+    state.withLock { state in
+      guard var isolation = state.isolation ?? note.kind.map({ .init(kind: $0, reason: note.reason) }) else { return }
+      let strength = Report.Isolation.kinds.firstIndex(of:)
+      if let kind = note.kind, strength(kind) ?? 0 > strength(isolation.kind) ?? 0 {
+        isolation.kind = kind
+        isolation.reason = note.reason
+      }
+      let new = note.missing.filter { isolation.missing?.contains($0) != true }
+      // Commands may come without end.
+      if !new.isEmpty { isolation.missing = Array(((isolation.missing ?? []) + new).prefix(1000)) }
+      state.isolation = isolation
+    }
+    for problem in note.problems { fail(problem) }
+  }
 
   /// Adds a connection to the report whose bytes are relayed and not recorded. Equal lines are added once.
   package func noteRelayed(_ line: String) {
@@ -119,15 +135,6 @@ extension Environment {
 
   /// Adds a line about an intercepted connection to the journal.
   package func noteIntercepted(_ text: String) { note(.note, status: 0, method: "", url: "", text: text) }
-
-  /// Adds to the report what the command's programs do not have although it was asked for.
-  package func noteMissing(_ lines: [String]) {
-    guard !lines.isEmpty else { return }
-    state.withLock { state in
-      let known = state.isolation?.missing ?? []
-      state.isolation?.missing = known + lines
-    }
-  }
 
   /// Whether requests for a host are refused in every mode.
   package func isDenied(host: String, port: Int) -> Bool {

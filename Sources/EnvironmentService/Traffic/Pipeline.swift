@@ -64,6 +64,12 @@ final class Pipeline: Sendable {
         return try await answer(request, upstream: index, target: target, form: form)
       case .undeclared(let host, let url):
         try checkAccess(request, at: port)
+        if environment.intercepted != nil, let absolute = Route.absolute(request.target),
+          let origin = try? Origin(parsing: url)
+        {
+          let index = try environment.interceptedUpstream(origin, for: request)
+          return try await answer(request, upstream: index, target: absolute.rest, form: .ownURL)
+        }
         let names = environment.upstreams.map(\.name).sorted()
         let known = names.isEmpty ? "none" : names.joined(separator: ", ")
         let near = EditDistance.likely(host, among: names).map { "did you mean '\($0)'? Otherwise, add " } ?? "add "

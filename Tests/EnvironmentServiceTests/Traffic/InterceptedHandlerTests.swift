@@ -242,7 +242,7 @@ struct InterceptedHandlerTests {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       let environment = try fixture.provision(.record, [:], isolated())
-      environment.setIsolation(.init(kind: "namespaces"))
+      environment.noteIsolation(.init(kind: "namespaces"))
       let report = await environment.end(expectsRequests: true).report
       #expect(!report.ok)
       let failure = try #require(report.failures.first)
