@@ -254,7 +254,7 @@ import LocalHTTP
   extension Environment.ClockReading {
     fileprivate init(_ reading: LiveState.ClockReading) {
       self.init(
-        kind: reading.clock.kind, rate: reading.clock.rate ?? 1, date: RFC3339.parse(reading.now) ?? Date())
+        kind: reading.clock.kind, rate: reading.clock.rate, date: RFC3339.parse(reading.now) ?? Date())
     }
   }
 #endif

@@ -84,10 +84,10 @@ enum EnvironmentEnter {
     let environment = try DaemonAccess(options).ask { client throws(DaemonClientError) in
       try await client.environment(id)
     }
-    guard let contract = environment.contract, let control = contract.control else {
-      throw CodedError(.noCassette, "environment \(id) has ended; create another one")
-    }
-    return (control, contract.environment)
+    guard let variables = environment.contract?.environment, let url = variables["DIORAMA_CONTROL"],
+      let token = variables["DIORAMA_TOKEN"]
+    else { throw CodedError(.noCassette, "environment \(id) has ended; create another one") }
+    return (.init(url: url, token: token), variables)
   }
 
   static let command = Command(

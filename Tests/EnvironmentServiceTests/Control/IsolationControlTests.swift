@@ -3,8 +3,10 @@ import ControlAPI
 import EnvironmentConfiguration
 import Foundation
 import HTTPMessages
+import LaunchContract
 import TestSupport
 import Testing
+import Transforms
 
 @testable import EnvironmentService
 
@@ -35,7 +37,8 @@ struct IsolationControlTests {
       for path in ["/isolation", tunnel] {
         #expect(try await get(path, isolated, token: "wrong", Self.upgrade).status == 401)
         let answer = try await get(path, plain, Self.upgrade)
-        #expect(answer.status == 409 && (try answer.json["detail"]?.string?.contains("--isolate")) == true)
+        let detail = try answer.json["detail"]?.string
+        #expect(answer.status == 409 && detail?.contains("--isolate") == true)
       }
       #expect(try await get(tunnel, isolated).status == 426)
       for query in ["", "?address=192.0.2.1", "?port=80", "?address=192.0.2.1&port=70000"] {
