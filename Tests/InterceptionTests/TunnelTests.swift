@@ -15,6 +15,7 @@ struct TunnelTests {
   ///   - status: the status with which the other side answers; 101 to accept connections.
   ///   - isProxy: whether the listener is a proxy.
   ///   - body: gets the interceptor, the one that it passes connections on to, and the port of the first.
+  /// - Throws: the errors of `body`.
   private func withTunnel(
     status: Int = 101, isProxy: Bool = false,
     _ body: (_ near: TestDelegate, _ far: Setting, UInt16) async throws -> Void
