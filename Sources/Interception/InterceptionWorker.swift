@@ -129,9 +129,10 @@ final class InterceptionWorker: EventSource, @unchecked Sendable {
         .failed("no socket pair for \(destination): \(String(cString: strerror(errno))); raise 'ulimit -n'"))
       return channel.close()
     }
-    if !received.isEmpty { _ = send(near, received, received.count, Int32(MSG_NOSIGNAL)) }
+    let server = SocketChannel(near)
+    if !received.isEmpty { _ = received.withUnsafeBytes(server.write) }
     let relay = Relay(
-      client: channel, server: SocketChannel(near), isServerLocal: true, destination, admission, on: self)
+      client: channel, server: server, isServerLocal: true, destination, admission, on: self)
     let inner = InterceptedConnection(far, destination, admission, on: self, relay: relay)
     users[channel.descriptor] = relay
     users[near] = relay

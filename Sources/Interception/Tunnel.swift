@@ -2,6 +2,7 @@
 import CEpoll
 import Glibc
 import HTTPMessages
+import HTTPServer
 
 /// The way to another interceptor, for connections that are handled there.
 ///

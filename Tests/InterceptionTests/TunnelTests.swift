@@ -56,13 +56,16 @@ struct TunnelTests {
     }
   }
 
-  @Test("carries requests, with TLS and without, and large bodies in both directions")
+  @Test("carries requests, by HTTP/2 over TLS and without it, and large bodies in both directions")
   func requests() async throws {
     try await withTunnel { _, far, port in
       let secure = try await run(
         ["curl", "-sS", "--noproxy", "*", "--cacert", far.authority, "--connect-to", "a.example:443:127.0.0.1:\(port)"]
-          + ["-d", String(repeating: "x", count: 200_000), "-H", "Expect:", "https://a.example/one"])
-      #expect(secure.text == "POST /one a.example 200000", "\(secure.words)")
+          + [
+            "-d", String(repeating: "x", count: 200_000), "-H", "Expect:", "-w", " %{http_version}",
+            "https://a.example/one",
+          ])
+      #expect(secure.text == "POST /one a.example 200000 2", "\(secure.words)")
       let plain = try await run(
         [
           "curl", "-sS", "--noproxy", "*", "-H", "Host: b.example", "http://127.0.0.1:\(port)/two",
