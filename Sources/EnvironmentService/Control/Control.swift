@@ -162,6 +162,23 @@ struct Control: Sendable {
   private func isAuthorized(_ header: String?) -> Bool {
     ConstantTime.areEqual(Array((header ?? "").utf8), Array("Bearer \(environment.token)".utf8))
   }
+
+  /// Checks that a client of the main port as a proxy has the token as its password (RFC 7617).
+  ///
+  /// - Parameter headers: the request's headers.
+  /// - Throws: a ``Problem`` if it has not.
+  func checkProxyUser(_ headers: Headers) throws(Problem) {
+    let words = (headers["Proxy-Authorization"] ?? "").split(separator: " ")
+    let isBasic = words.count == 2 && words[0].lowercased() == "basic"
+    let password = isBasic ? Base64.decode(String(words[1]))?.split(separator: 0x3A, maxSplits: 1).last : nil
+    guard ConstantTime.areEqual(Array(password ?? []), Array("\(environment.token)".utf8)) else {
+      throw Problem(
+        status: 407, title: "The proxy needs the token",
+        detail: "run the program by diorama env enter, or give the token as the proxy's password "
+          + "(http://diorama:$DIORAMA_TOKEN@127.0.0.1:\(environment.mainPort))",
+        headers: ["Proxy-Authenticate": "Basic realm=\"diorama\""])
+    }
+  }
 }
 
 extension Environment {

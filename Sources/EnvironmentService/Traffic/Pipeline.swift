@@ -67,6 +67,8 @@ final class Pipeline: Sendable {
         if environment.intercepted != nil, let absolute = Route.absolute(request.target),
           let origin = try? Origin(parsing: url)
         {
+          // Unlike endpoints, which lead to declared hosts only.
+          try Control(environment: environment).checkProxyUser(request.headers)
           let index = try environment.interceptedUpstream(origin, for: request)
           return try await answer(request, upstream: index, target: absolute.rest, form: .ownURL)
         }
