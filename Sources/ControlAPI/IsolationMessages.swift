@@ -48,6 +48,10 @@ package struct IsolationNote: Codable, Sendable {
   package var missing: [String]
   /// What failed while connections were intercepted, one line each. The environment fails, too.
   package var problems: [String]
+  /// The command that enters the environment, for the report.
+  package var entering: String?
+  /// The command that leaves it, as it has entered.
+  package var leaving: String?
 
   package init(kind: String? = nil, reason: String? = nil, missing: [String] = [], problems: [String] = []) {
     self.kind = kind

@@ -56,6 +56,8 @@ package struct Report: Codable, Sendable {
     /// What the command's programs do not have although it was asked for, such as the clock, one line each; nil for
     /// nothing.
     package var missing: [String]?
+    /// Commands of `diorama env enter` that were running when the environment ended, and were ended; nil for none.
+    package var interrupted: [String]?
 
     /// The kinds of isolation, strongest first.
     package static let kinds = ["namespaces", "seccomp", "proxy"]

@@ -140,6 +140,10 @@ package struct ReportText {
     }
     for line in (report.isolation?.missing ?? []).prefix(Self.listed) { lines.append(Line(line, .doubtful)) }
     rest(of: report.isolation?.missing?.count ?? 0, "remarks about the isolation", &lines)
+    for command in (report.isolation?.interrupted ?? []).prefix(Self.listed) {
+      lines.append(Line("the command was ended with the environment: \(command)", .doubtful))
+    }
+    rest(of: report.isolation?.interrupted?.count ?? 0, "commands that were ended", &lines)
     for line in (report.isolation?.relayed ?? []).prefix(Self.listed) {
       lines.append(Line("not recorded", .doubtful) + ": \(line)")
     }

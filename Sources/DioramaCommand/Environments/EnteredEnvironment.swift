@@ -33,6 +33,8 @@ import LocalHTTP
 
     let plan: IsolationPlan
     private let id: String
+    /// The command, for the report.
+    private let command: String
     private let control: ControlPort
     private let server: HTTPServer
     private let interceptor: Interceptor
@@ -43,10 +45,12 @@ import LocalHTTP
     ///
     /// - Parameters:
     ///   - id: the environment's ID, for messages.
+    ///   - command: the words of the command.
     ///   - control: how to reach it.
     /// - Throws: a ``CodedError`` if it cannot be reached, or is not for isolated commands.
-    init(_ id: String, _ control: LaunchContract.Control) throws(CodedError) {
+    init(_ id: String, for command: [String], _ control: LaunchContract.Control) throws(CodedError) {
       self.id = id
+      self.command = String(command.map(ShellWord.quoted).joined(separator: " ").prefix(200))
       let port = try ControlPort(control)
       self.control = port
       let response: HTTPResponse
@@ -97,6 +101,8 @@ import LocalHTTP
 
     func note(_ note: IsolationNote) {
       if let kind = note.kind, let reason = note.reason { report("isolated by \(kind) only: \(reason)") }
+      var note = note
+      if note.kind != nil { note.entering = command }
       send(note)
     }
 
@@ -112,7 +118,9 @@ import LocalHTTP
       await server.stop(grace: .zero)
       state.withLock { $0.isStopping = true }
       let lines = problems.lines.withLock { $0 }
-      if !lines.isEmpty { send(.init(problems: lines)) }
+      var note = IsolationNote(problems: lines)
+      note.leaving = command
+      send(note)
     }
 
     private func send(_ note: IsolationNote) {

@@ -31,7 +31,7 @@ enum EnvironmentEnter {
       // Before any thread is created.
       var supervisor = Supervisor()
       let (control, variables) = try control(of: id, options, inherited)
-      let environment = try EnteredEnvironment(id, control)
+      let environment = try EnteredEnvironment(id, for: words, control)
       let folder = try TemporaryFolder.make(inMemory: true)
       defer { try? FileManager.default.removeItem(atPath: folder) }
       let guardian = try Guard(removing: folder)
@@ -97,7 +97,7 @@ enum EnvironmentEnter {
       --isolate would: all its connections lead to the environment, whatever URLs it
       has. Several commands can be in an environment at the same time and one after
       another; each has a network of its own. If the environment ends, the command
-      gets SIGTERM, and 5 s later SIGKILL.
+      gets SIGTERM, and 5 s later SIGKILL; the report lists it.
       """,
     options: [DaemonAccess.option],
     notes: """
@@ -106,7 +106,8 @@ enum EnvironmentEnter {
         diorama env delete $ID
 
       What the commands sent is in the report of env delete. A published port
-      (--publish, --port) belongs to one command at a time.
+      (--publish, --port) belongs to one command at a time; a second one that
+      publishes it is not started.
 
       Exit status: the command's own; 64 usage, 66 no such environment, 69 the
       environment cannot be reached or has ended; 126 and 127 as in a shell.

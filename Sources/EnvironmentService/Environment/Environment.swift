@@ -126,6 +126,8 @@ package final class Environment: Sendable {
     var clockFollower: (@Sendable (ClockReading) -> Void)?
     /// How the command is isolated.
     var isolation: Report.Isolation?
+    /// The commands in the environment that other processes run, and how many of each.
+    var entered: [String: Int] = [:]
     /// Where something was redacted in the recording.
     var redacted: [String] = []
     /// The requests that an upstream failed to answer. Equal failures are listed once.
@@ -350,7 +352,10 @@ package final class Environment: Sendable {
       await shutdown.waitIgnoringCancellation { $0.outcome != nil }
       return (report(), shutdown.withLock { $0.outcome } ?? .success(nil))
     }
-    state.withLock { $0.isOver = true }
+    state.withLock { state in
+      state.isOver = true
+      if !state.entered.isEmpty { state.isolation?.interrupted = state.entered.keys.sorted() }
+    }
     turns.withLock { $0 += 1 }
     // Fails pending changes and wakes waiting polls, so that neither keeps a request open.
     live { live, _ in live.end() }

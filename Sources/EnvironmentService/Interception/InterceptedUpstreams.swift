@@ -111,6 +111,9 @@ extension Environment {
   /// - Parameter note: what the command's side says about it.
   package func noteIsolation(_ note: IsolationNote) {
     state.withLock { state in
+      if let command = note.leaving.map(redactor.redact), let count = state.entered[command] {
+        state.entered[command] = count > 1 ? count - 1 : nil
+      }
       guard var isolation = state.isolation ?? note.kind.map({ .init(kind: $0, reason: note.reason) }) else { return }
       let strength = Report.Isolation.kinds.firstIndex(of:)
       if let kind = note.kind, strength(kind) ?? 0 > strength(isolation.kind) ?? 0 {
@@ -121,6 +124,9 @@ extension Environment {
       // Commands may come without end.
       if !new.isEmpty { isolation.missing = Array(((isolation.missing ?? []) + new).prefix(1000)) }
       state.isolation = isolation
+      if let command = note.entering.map(redactor.redact), state.entered.count < 1000 {
+        state.entered[command, default: 0] += 1
+      }
     }
     for problem in note.problems { fail(problem) }
   }

@@ -91,7 +91,23 @@ struct IsolationControlTests {
       let (report, _) = await environment.end()
       #expect(report.ok && report.requests.replayed == 1)
       #expect(report.isolation?.kind == "namespaces" && report.isolation?.missing == ["m"])
-      try await onThread { #expect(try client.receiveAll().isEmpty) }
+      let rest = try await onThread { try client.receiveAll() }
+      #expect(rest.isEmpty)
+    }
+  }
+
+  @Test("report the commands that were running at the end")
+  func interrupted() async throws {
+    try await withService { fixture in
+      let environment = try fixture.provision(.mock, [:], Self.isolated)
+      for (name, member) in [
+        ("a", "entering"), ("b", "entering"), ("b", "entering"), ("a", "leaving"), ("b", "leaving"),
+      ] {
+        let note = #"{"kind": "seccomp", "missing": [], "problems": [], "\#(member)": "\#(name)"}"#
+        #expect(try await environment.control("/isolation", note).status == 204)
+      }
+      let (report, _) = await environment.end()
+      #expect(report.ok && report.isolation?.kind == "seccomp" && report.isolation?.interrupted == ["b"])
     }
   }
 
@@ -101,24 +117,30 @@ struct IsolationControlTests {
       let environment = try fixture.provision(.mock, [:], Self.isolated)
       environment.noteIsolation(.init(kind: "namespaces", missing: ["a"]))
       environment.noteIsolation(.init(kind: "proxy", reason: "no namespaces", missing: ["a", "b"], problems: ["p"]))
-      environment.noteIsolation(.init(kind: "namespaces"))
+      environment.noteIsolation(.init(kind: "seccomp"))
       let (report, _) = await environment.end()
       #expect(report.isolation?.kind == "proxy" && report.isolation?.reason == "no namespaces")
       #expect(report.isolation?.missing == ["a", "b"] && report.failures == ["p"])
     }
   }
 
-  @Test("exist beside the main port as a proxy for any host")
+  @Test("exist beside the main port as a proxy for any host, which needs the token")
   func absoluteForm() async throws {
     try await withService { fixture in
       try fixture.writeCassette(url: "http://api.example.com/a", text: "hello")
       let environment = try fixture.provision(.replay, [:], Self.isolated)
-      let answer = try await ask(
-        environment.mainPort, request("GET", "http://api.example.com/a", ["Host": "api.example.com"]))
+      func get(_ host: String, password: String?) async throws -> RawClient.Answer {
+        var headers: Headers = ["Host": host]
+        if let password { headers.append("Proxy-Authorization", "Basic " + Base64.encode(Array("a:\(password)".utf8))) }
+        return try await ask(environment.mainPort, request("GET", "http://\(host)/a", headers))
+      }
+      for password in [nil, "", "wrong", "\(environment.token):"] {
+        let answer = try await get("api.example.com", password: password)
+        #expect(answer.status == 407 && answer.headers["Proxy-Authenticate"] == #"Basic realm="diorama""#)
+      }
+      let answer = try await get("api.example.com", password: "\(environment.token)")
       #expect(answer.status == 200 && answer.text == "hello")
-      let unknown = try await ask(
-        environment.mainPort, request("GET", "http://other.example.com/a", ["Host": "other.example.com"]))
-      #expect(unknown.status == 501)
+      #expect(try await get("other.example.com", password: "\(environment.token)").status == 501)
       _ = await environment.end()
     }
   }

@@ -160,10 +160,13 @@ extension Schemas {
       .optional(
         "isolation",
         .record([
-          .required("kind", .words, "namespaces or proxy."),
+          .required("kind", .words, "namespaces, seccomp or proxy."),
           .optional("reason", .words, "Why the better kind was not available, and what would allow it."),
           .required("relayed", .list(of: .words), "Connections whose bytes were relayed and not recorded."),
           .optional("missing", .list(of: .words), "What the command's programs do not have although it was asked for."),
+          .optional(
+            "interrupted", .list(of: .words),
+            "Commands of env enter that were running when the environment ended, and were ended."),
         ]), "How the command was isolated; missing if it was not."),
       .optional(
         "contractNotes", .list(of: .words),
