@@ -203,6 +203,32 @@ struct EnvironmentCommandTests {
     #expect(outcome.text == "66\n65\n69\n66\n", "\(outcome.words)")
     #expect(outcome.lines.count == 4)
   }
+
+  @Test("refuses to enter what is not an environment for isolated commands, and an invalid command line")
+  func enter() async throws {
+    let daemon = try await RunningDaemon()
+    let outcome = try await script(
+      #"""
+      refused() { "$DIORAMA" env enter "$@" 2>>words; echo "$?"; }
+      refused no-such -- true
+      id=$("$DIORAMA" env create --mode mock)
+      refused "$id" -- true
+      refused "$id"
+      refused "$id" true
+      refused "$id" -- /does/not/exist
+      refused -- true
+      "$DIORAMA" env create --mode mock --isolate --shell --proxy 2>>words; echo "$?"
+      DIORAMA_ENVIRONMENT=e DIORAMA_CONTROL=http://127.0.0.1:1/__diorama DIORAMA_TOKEN=t refused -- true
+      "$DIORAMA" env delete "$id" >delete
+      refused "$id" -- true
+      """#, daemon)
+    #expect(outcome.text == "66\n64\n64\n64\n127\n64\n64\n69\n66\n", "\(outcome.words)")
+    let words = try folder.read("words").split(separator: "\n")
+    #expect(words.count == 9 && words.allSatisfy { $0.hasPrefix("diorama: ") }, "\(words)")
+    #expect(words[1].contains("is not for isolated commands; create one with --isolate"))
+    #expect(words[6].contains("--proxy and --isolate cannot be combined"))
+    #expect(words[7].contains("environment e does not respond at http://127.0.0.1:1/__diorama"))
+  }
 }
 
 @Suite("Without a daemon")
@@ -259,36 +285,12 @@ struct NoDaemonTests {
     "every command prints help",
     arguments: [
       ["port"], ["port", "list"], ["port", "release"], ["env"], ["env", "list"], ["env", "show"], ["env", "create"],
-      ["env", "update"], ["env", "report"], ["env", "delete"],
+      ["env", "enter"], ["env", "update"], ["env", "report"], ["env", "delete"],
     ])
   func help(_ words: [String]) async throws {
     let outcome = try await Diorama.run(words + ["--help"])
     #expect(outcome.status == 0)
     #expect(outcome.text.hasPrefix("usage: diorama \(words.joined(separator: " "))"))
     #expect(outcome.words.isEmpty)
-  }
-
-  @Test("refuses to enter what is not an environment for isolated commands, and an invalid command line")
-  func enter() async throws {
-    let daemon = try await RunningDaemon()
-    let outcome = try await script(
-      #"""
-      refused() { "$DIORAMA" env enter "$@" 2>>words; echo "$?"; }
-      refused no-such -- true
-      id=$("$DIORAMA" env create --mode mock)
-      refused "$id" -- true
-      refused "$id"
-      refused "$id" true
-      refused "$id" -- /does/not/exist
-      refused -- true
-      DIORAMA_ENVIRONMENT=e DIORAMA_CONTROL=http://127.0.0.1:1/__diorama DIORAMA_TOKEN=t refused -- true
-      "$DIORAMA" env delete "$id" >delete
-      refused "$id" -- true
-      """#, daemon)
-    #expect(outcome.text == "66\n64\n64\n64\n127\n64\n69\n66\n", "\(outcome.words)")
-    let words = try folder.read("words").split(separator: "\n")
-    #expect(words.count == 8 && words.allSatisfy { $0.hasPrefix("diorama: ") }, "\(words)")
-    #expect(words[1].contains("is not for isolated commands; create one with --isolate"))
-    #expect(words[6].contains("environment e does not respond at http://127.0.0.1:1/__diorama"))
   }
 }

@@ -59,11 +59,6 @@ struct RunOptions {
     isQuiet = options.has("--quiet")
     try ConfigurationOptions.checkIsolation(options, specification.isolation, command: subcommand)
     isProxy = options.has("--proxy")
-    if isProxy, specification.isolation != nil {
-      throw CodedError(
-        usage: "--proxy and --isolate cannot be combined; --isolate=proxy also sets the proxy variables",
-        command: subcommand)
-    }
     timeout = try options.seconds("--timeout", upTo: 1e6, command: subcommand)
   }
 

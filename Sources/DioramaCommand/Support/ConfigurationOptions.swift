@@ -102,8 +102,8 @@ struct ConfigurationOptions {
     return specification
   }
 
-  /// - Throws: ``CodedError`` for options that need isolation where the command is not isolated, and for a port that is not
-  ///   valid.
+  /// - Throws: ``CodedError`` for options that need isolation where the command is not isolated, for `--proxy` where it
+  ///   is, and for a port that is not valid.
   static func checkIsolation(
     _ options: Options, _ isolation: EnvironmentConfiguration.Isolation?, command: String
   ) throws(CodedError) {
@@ -113,6 +113,11 @@ struct ConfigurationOptions {
       }
       guard let needless else { return }
       throw CodedError(usage: "\(needless.name) has no effect without --isolate; add that", command: command)
+    }
+    if options.has("--proxy") {
+      throw CodedError(
+        usage: "--proxy and --isolate cannot be combined; --isolate=proxy also sets the proxy variables",
+        command: command)
     }
     for text in isolation.publish {
       do throws(CodedError) { _ = try PublishedPort(text) } catch {
