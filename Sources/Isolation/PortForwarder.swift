@@ -145,7 +145,8 @@ import EventLoops
 
     private static func advice(_ code: Int32) -> String {
       switch code {
-      case EADDRINUSE: "stop the program that uses it ('ss -ltnp' shows it), or publish another port"
+      case EADDRINUSE:
+        "stop the program that uses it, such as another isolated command ('ss -ltnp' shows it), or publish another port"
       case EACCES: "choose a port above 1023, or run with the privilege to use it"
       case EADDRNOTAVAIL, EAFNOSUPPORT: "give an address of this machine ('ip address' shows them)"
       case EMFILE, ENFILE: "raise the limit of open files ('ulimit -n')"
