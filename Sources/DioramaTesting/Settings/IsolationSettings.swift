@@ -18,10 +18,12 @@ extension TestEnvironment {
   public struct IsolationSettings: Sendable {
     /// How connections reach the environment.
     public enum Kind: String, Sendable {
-      /// Namespaces where the system permits them, else the proxy.
+      /// Namespaces where the system permits them, otherwise seccomp, otherwise the proxy.
       case auto
       /// A network of its own for each program.
       case namespaces
+      /// Supervised system calls of each program.
+      case seccomp
       /// Proxy and certificate variables, which some programs ignore.
       case proxy
     }
