@@ -134,6 +134,37 @@ def isolated(checks, folder):
             checks, "grpcio isolated", folder, client(API, CLEAR), ["--isolate", *maps], stack.pop_all(), replayed=["--isolate"])
 
 
+def entered(checks, folder):
+    """As the isolated ones, by `env enter` into environments of a daemon."""
+    variables = {**support.environment(), "DIORAMA_HOME": str(folder / "state")}
+
+    def ask(*words):
+        return subprocess.run(
+            [support.binary("diorama"), *map(str, words)], env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=support.PATIENCE * 2)
+
+    def run(mode, kind, *options):
+        created = ask(
+            "env", "create", "--no-config", "--mode", mode, "--cassette", folder / "entered", f"--isolate={kind}", "--ttl", 600, *options)
+        command = ask("env", "enter", created.stdout.strip(), "--", *client(API, CLEAR))
+        deleted = ask("env", "delete", created.stdout.strip())
+        return command, deleted, created
+
+    daemon = subprocess.Popen([support.binary("diorama"), "serve"], env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with Service() as service:
+            recorded, *rest = run("record", "auto", "--map", f"{API}={service.url}", "--map", f"{CLEAR}={service.url}")
+        good = recorded.returncode == 0 and recorded.stdout.strip() and rest[0].returncode == 0
+        checks.that(good, "grpcio in an environment of a daemon: recorded", (recorded, rest))
+        for kind in ("namespaces", "seccomp"):
+            replayed, *rest = run("replay", kind)
+            good = replayed.returncode == 0 and replayed.stdout == recorded.stdout and rest[0].returncode == 0
+            checks.that(good, f"grpcio in an environment of a daemon: replayed, by {kind}", (replayed, rest))
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
 def secure(checks, folder):
     """To a service over TLS."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
@@ -171,7 +202,7 @@ def etcd(checks, folder):
     check(checks, "etcd isolated", folder, command, ["--isolate", "--map", f"{ETCD}={server.url}"], server, replayed=["--isolate"])
 
 
-SECTIONS = {"direct": checked_directly, "isolated": isolated, "secure": secure, "endpoints": endpoints, "schema": schema, "etcd": etcd}
+SECTIONS = {"direct": checked_directly, "isolated": isolated, "entered": entered, "secure": secure, "endpoints": endpoints, "schema": schema, "etcd": etcd}
 
 
 def main():

@@ -1069,8 +1069,8 @@ def entering(checks, bench, user):
         checks.that(process.returncode == status, f"{title}: {' '.join(map(str, words[:3]))} exits with {status}", (process.returncode, output, errors))
         return output, errors
 
-    def create(mode, *options):
-        words = ["env", "create", "--no-config", "--mode", mode, "--cassette", user.folder / "entered", "--isolate", "--ttl", "600", *options]
+    def create(mode, *options, kind="auto"):
+        words = ["env", "create", "--no-config", "--mode", mode, "--cassette", user.folder / "entered", f"--isolate={kind}", "--ttl", "600", *options]
         return ask(*words)[0].strip()
 
     def delete(environment, *options):
@@ -1117,6 +1117,23 @@ def entering(checks, bench, user):
         output, errors = inner.communicate(timeout=support.PATIENCE)
         checks.that(output == recorded[1], f"{title}: works by the variables alone", (output, errors))
 
+        for kind in ("namespaces", "seccomp", "proxy"):
+            other = create("replay", kind=kind)
+            version = ask("env", "enter", other, "--", "curl", "-sS", "-w", " %{http_version}", f"{API}/other")[0]
+            report = delete(other)
+            good = version == f"{recorded[1]} 2" and report["ok"] and report["isolation"]["kind"] == kind and not report["isolation"]["relayed"]
+            checks.that(good, f"{title}: HTTP/2, by {kind}", (version, report))
+
+        port = support.free_port()
+        publishing = create("replay", "--publish", str(port), kind="namespaces")
+        first = user.start([user.diorama, "env", "enter", publishing, "--", "sh", "-c", f"echo started; read line; curl -sS {API}/other"], variables, stdin=subprocess.PIPE)
+        first.stdout.readline()
+        _, errors = ask("env", "enter", publishing, "--", "true", status=74)
+        checks.that("cannot publish port" in errors and "such as another isolated command" in errors, f"{title}: a port is published once", errors)
+        output, errors = first.communicate("\n", timeout=support.PATIENCE)
+        checks.that((first.returncode, output) == (0, recorded[1]), f"{title}: the first command that publishes it is not affected", (output, errors))
+        delete(publishing)
+
         # The environment ends while commands run: one ends by SIGTERM, the other one ignores it.
         loop = "trap '' TERM; echo started; while :; do sleep 1; done"
         commands = [["sh", "-c", "echo started; exec sleep 1000"], ["sh", "-c", loop]]
@@ -1125,6 +1142,8 @@ def entering(checks, bench, user):
             process.stdout.readline()
         report = delete(environment)
         checks.that(report["ok"] and report["requests"]["replayed"] >= 7, f"{title}: all requests are in the report", report)
+        ended = report["isolation"].get("interrupted", [])
+        checks.that(len(ended) == 2 and any("sleep 1000" in line for line in ended), f"{title}: the report lists the commands that were ended", report)
         for process, expected in zip(running, (signal.SIGTERM, signal.SIGKILL)):
             _, errors = process.communicate(timeout=support.PATIENCE)
             good = process.returncode == 128 + expected and f"environment {environment} has ended, so the command was ended" in errors
