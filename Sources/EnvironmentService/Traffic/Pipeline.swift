@@ -61,6 +61,10 @@ final class Pipeline: Sendable {
         return try await Control(environment: environment).respond(to: request, path: path)
       case .upstream(let index, let target, let form):
         try checkAccess(request, at: port)
+        // A mark has the token, and hosts that are not declared have no port.
+        if mark == nil, environment.intercepted != nil, environment.upstreams[index].port == 0 {
+          try Control(environment: environment).checkProxyUser(request.headers)
+        }
         return try await answer(request, upstream: index, target: target, form: form)
       case .undeclared(let host, let url):
         try checkAccess(request, at: port)
