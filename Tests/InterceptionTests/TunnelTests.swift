@@ -59,13 +59,12 @@ struct TunnelTests {
   @Test("carries requests, by HTTP/2 over TLS and without it, and large bodies in both directions")
   func requests() async throws {
     try await withTunnel { _, far, port in
+      let half = String(repeating: "x", count: 100_000)
       let secure = try await run(
         ["curl", "-sS", "--noproxy", "*", "--cacert", far.authority, "--connect-to", "a.example:443:127.0.0.1:\(port)"]
-          + [
-            "-d", String(repeating: "x", count: 200_000), "-H", "Expect:", "-w", " %{http_version}",
-            "https://a.example/one",
-          ])
-      #expect(secure.text == "POST /one a.example 200000 2", "\(secure.words)")
+          // Curl joins the two with a `&`. Linux allows 128 KiB for an argument.
+          + ["-d", half, "-d", half, "-H", "Expect:", "-w", " %{http_version}", "https://a.example/one"])
+      #expect(secure.text == "POST /one a.example 200001 2", "\(secure.words)")
       let plain = try await run(
         [
           "curl", "-sS", "--noproxy", "*", "-H", "Host: b.example", "http://127.0.0.1:\(port)/two",
