@@ -92,7 +92,7 @@ let package = Package(
       dependencies: ["Diorama", .target(name: "CSecret", condition: .when(platforms: [.linux]))]),
     .target(name: "EventLoops", dependencies: ["Basics", "HTTPMessages", "CEpoll"]),
     .target(
-      name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CMicroHTTPD", "CNGHTTP2"]),
+      name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CEpoll", "CMicroHTTPD", "CNGHTTP2"]),
     .target(
       name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CEpoll", "CGnuTLS"]),
     .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),

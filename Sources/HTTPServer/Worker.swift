@@ -1,4 +1,5 @@
 import Basics
+import CEpoll
 import CMicroHTTPD
 import EventLoops
 import HTTPMessages
@@ -12,6 +13,8 @@ final class Worker: @unchecked Sendable {
   private struct Arrival {
     let connection: Connection
     var address: SocketAddress
+    /// The number of bytes seen so far.
+    var seen = 0
   }
 
   private struct State {
@@ -132,20 +135,30 @@ final class Worker: @unchecked Sendable {
   /// Passes a connection to the server of its protocol, once its first bytes have arrived.
   private func add(_ arrival: Arrival) {
     let descriptor = arrival.connection.descriptor
-    switch HTTP2Preface.peek(descriptor) {
-    case .none:
-      silent[descriptor] = arrival
-      loop.watch(descriptor, for: [.reading, .changes], at: place)
-      return
-    case .some(true): addHTTP2(arrival.connection)
-    case .some(false): addHTTP1(arrival)
-    }
+    guard case .undecided(let count) = HTTP2Preface.peek(descriptor) else { return serve(arrival) }
+    silent[descriptor] = arrival
+    silent[descriptor]?.seen = count
+    loop.watch(descriptor, for: [.reading, .changes], at: place)
   }
 
   fileprivate func isReady(_ descriptor: Int32) {
-    guard let arrival = silent.removeValue(forKey: descriptor) else { return }
+    guard let arrival = silent[descriptor] else { return }
+    if case .undecided(let count) = HTTP2Preface.peek(descriptor) {
+      silent[descriptor]?.seen = count
+      // The end of the connection stays behind the bytes that are not read.
+      if count == 0 || count > arrival.seen || diorama_peer_has_left(descriptor) == 0 { return }
+    }
+    silent[descriptor] = nil
     loop.forget(descriptor)
-    add(arrival)
+    serve(arrival)
+  }
+
+  private func serve(_ arrival: Arrival) {
+    if HTTP2Preface.peek(arrival.connection.descriptor) == .http2 {
+      addHTTP2(arrival.connection)
+    } else {
+      addHTTP1(arrival)
+    }
   }
 
   private func addHTTP2(_ connection: Connection) {

@@ -46,6 +46,18 @@ struct ServedConnectionTests {
     }
   }
 
+  @Test("end when the client leaves within the first bytes of HTTP/2", arguments: ["P", "PRI * HT"])
+  func incompletePreface(bytes: String) async throws {
+    try await withServer { server in
+      let closed = Event()
+      let observer = ConnectionObserver(reset: {}, closed: { closed.happen() })
+      let client = try Self.pair { try server.serve(descriptor: $0, handler: ok, observer: observer) }
+      try await onThread { try client.send(bytes) }
+      client.close()
+      try await closed.wait()
+    }
+  }
+
   @Test("report that they are closed, and before that, that they are reset")
   func observer() async throws {
     // libmicrohttpd 0.9.75 may keep a connection that was suspended until the idle timeout (see ResponseStream.end).

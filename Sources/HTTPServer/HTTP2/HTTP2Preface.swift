@@ -10,17 +10,24 @@
 enum HTTP2Preface {
   private static let beginning = Array("PRI * HTTP/2.0\r\n".utf8)
 
+  /// What the first bytes of a connection say about its version.
+  enum Finding: Equatable {
+    case http1
+    case http2
+    /// Too few bytes have arrived: their number.
+    case undecided(Int)
+  }
+
   /// Looks at the first bytes of a connection, which stay in the socket (MSG_PEEK in recv(2)).
   ///
   /// - Parameter descriptor: a non-blocking stream socket.
-  /// - Returns: whether they are HTTP/2's; nil if they have not arrived, or too few of them.
-  static func peek(_ descriptor: Int32) -> Bool? {
+  /// - Returns: what they are. At the end of the connection, and after an error, HTTP/1.1: libmicrohttpd closes it.
+  static func peek(_ descriptor: Int32) -> Finding {
     withUnsafeTemporaryAllocation(byteCount: beginning.count, alignment: 1) { buffer in
       let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_PEEK | MSG_DONTWAIT))
-      // At the end of the connection, and after an error, libmicrohttpd closes it.
-      guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : false }
-      let isBeginning = buffer[..<count].elementsEqual(beginning[..<count])
-      return isBeginning && count < beginning.count ? nil : isBeginning
+      guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? .undecided(0) : .http1 }
+      guard buffer[..<count].elementsEqual(beginning[..<count]) else { return .http1 }
+      return count < beginning.count ? .undecided(count) : .http2
     }
   }
 }
