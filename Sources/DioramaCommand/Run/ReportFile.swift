@@ -80,8 +80,8 @@ struct ReportFile {
   }
 
   private func open(_ flags: Int32 = 0) throws(CodedError) -> Int32 {
-    let mode: mode_t = 0o644
-    let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
+    let mode: UInt16 = 0o644
+    let descriptor = Foundation.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode_t(mode))
     guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }
     FileWriting.restrict(descriptor, to: mode)
     return descriptor

@@ -2,21 +2,21 @@ import Basics
 import Foundation
 
 #if canImport(Darwin)
-  package import Darwin
+  import Darwin
 #else
-  package import Glibc
+  import Glibc
 #endif
 
 /// The system calls that write recordings. Each failure names the file and the system's reason.
 package enum FileWriting {
   /// Opens a file, close-on-exec. With `O_CREAT`, its permissions are restricted to `mode`, even if it already exists.
   static func open(
-    _ path: String, _ flags: Int32, mode: mode_t = 0o644, isRecording: Bool = true
+    _ path: String, _ flags: Int32, mode: UInt16 = 0o644, isRecording: Bool = true
   ) throws(CodedError) -> Int32 {
     #if canImport(Darwin)
-      let descriptor = Darwin.open(path, flags | O_CLOEXEC, mode)
+      let descriptor = Darwin.open(path, flags | O_CLOEXEC, mode_t(mode))
     #else
-      let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
+      let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode_t(mode))
     #endif
     guard descriptor >= 0 else { throw failure("write", path, isRecording: isRecording) }
     if flags & O_CREAT != 0 { restrict(descriptor, to: mode) }
@@ -29,12 +29,13 @@ package enum FileWriting {
   ///
   /// - Parameters:
   ///   - descriptor: the open file.
-  ///   - mode: the permissions that may remain.
-  package static func restrict(_ descriptor: Int32, to mode: mode_t) {
+  ///   - mode: the permissions that may remain. No `mode_t`, since different modules of C have one.
+  package static func restrict(_ descriptor: Int32, to mode: UInt16) {
     var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o777 & ~mode != 0
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      status.st_mode & 0o777 & ~mode_t(mode) != 0
     else { return }
-    fchmod(descriptor, status.st_mode & mode)
+    fchmod(descriptor, status.st_mode & mode_t(mode))
   }
 
   /// Creates a file, replacing an existing one. A link is replaced, not followed.
