@@ -1,5 +1,11 @@
 package import Basics
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Scheme, host and port (RFC 6454).
 ///
 /// ```swift
@@ -54,6 +60,25 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
 
   /// The names under which clients address a server on this machine's loopback addresses.
   package static let loopbackNames: Set = ["127.0.0.1", "localhost", "[::1]"]
+
+  /// Whether a host, as in a URL, is this machine: one of ``loopbackNames``, another loopback address, the unspecified
+  /// one, at which Linux connects to itself, or a name below `localhost` (RFC 6761, 6.3).
+  package static func isLoopback(_ host: String) -> Bool {
+    if loopbackNames.contains(host) || host.hasSuffix(".localhost") { return true }
+    guard host.first == "[" else {
+      var address = in_addr()
+      guard inet_pton(AF_INET, host, &address) == 1 else { return false }
+      return address.s_addr == 0 || withUnsafeBytes(of: address) { $0[0] == 127 }
+    }
+    var address = in6_addr()
+    guard inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1 else { return false }
+    return withUnsafeBytes(of: address) { bytes in
+      if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 255, bytes[11] == 255 {  // IPv4-mapped
+        return bytes[12] == 127 || bytes[12...].allSatisfy { $0 == 0 }
+      }
+      return bytes[..<15].allSatisfy { $0 == 0 } && bytes[15] <= 1
+    }
+  }
 
   /// 443 for `https`, else 80.
   package static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }

@@ -34,6 +34,8 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
   private var isWatched = false
   /// The number of bytes seen so far.
   private var seen = 0
+  /// The number of CONNECT requests so far.
+  private var tunnels = 0
   private var mayServerSendFirst: Bool
   /// Whether the client has sent nothing for long, and there is no target to relay to.
   private var isSilent = false
@@ -55,6 +57,9 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     self.relay = relay
     mayServerSendFirst = !destination.isTLS
   }
+
+  /// The maximum number of tunnels inside one another, such as through a chain of proxies. Each takes space on the stack.
+  private static let mostTunnels = 8
 
   private var core: InterceptorCore { admission.core }
 
@@ -90,6 +95,11 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     worker.forget(descriptor)
     worker.unschedule(self)
     end()
+  }
+
+  /// Closes the connection if the program has opened it in advance, such as a browser, and sent nothing.
+  func makeRoom() {
+    if isSilent { finish() }
   }
 
   /// Leaves the descriptor to another user.
@@ -229,7 +239,8 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     case .done:
       release()
       channel.onFirstBytes = { [core, destination] in
-        core.trustedHosts.withLock { _ = $0.insert(destination.host) }
+        // A program may use any number of names.
+        core.trustedHosts.withLock { if $0.count < 10_000 { $0.insert(destination.host) } }
       }
       if channel.selectedProtocol == "h2" {
         serveHTTP2(on: channel)
@@ -261,7 +272,8 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
   }
 
   private func connect(to authority: String, headLength: Int, _ now: UInt64) {
-    guard let (host, port) = Self.hostAndPort(authority) else {
+    tunnels += 1
+    guard let (host, port) = Self.hostAndPort(authority), tunnels <= Self.mostTunnels else {
       discard()
       send(
         Array("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8))

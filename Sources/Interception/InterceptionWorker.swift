@@ -92,6 +92,13 @@ final class InterceptionWorker: EventSource, @unchecked Sendable {
     }
   }
 
+  /// Closes the connections on which nothing has been sent for a while.
+  func makeRoom() {
+    loop.enqueue { [self] in
+      for user in users.values { (user as? InterceptedConnection)?.makeRoom() }
+    }
+  }
+
   /// Waits until the loop's thread has done what it does now.
   func roundTrip() async {
     await withUnsafeContinuation { continuation in

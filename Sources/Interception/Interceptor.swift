@@ -161,6 +161,12 @@ final class InterceptorCore: @unchecked Sendable {
     return Destination(address: address.map(IPv4.text) ?? name, port: port, name: name)
   }
 
+  /// Closes connections that are not in use, for new ones.
+  func makeRoom() {
+    server.makeRoom()
+    for worker in workers { worker.makeRoom() }
+  }
+
   /// The worker with the fewest connections.
   var idlestWorker: InterceptionWorker {
     workers.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) } ?? workers[0]

@@ -72,7 +72,7 @@ final class ListenerSource: EventSource {
   /// Leaves clients in the backlog for a moment.
   private func wait(_ now: UInt64, _ place: EventPlace) -> UInt64 {
     isFull = true
-    core.server.makeRoom()
+    core.makeRoom()
     place.loop.forget(listener)
     return now + Self.pause
   }

@@ -52,6 +52,9 @@ struct Samples {
     Issue.record("always")
   }
 
+  @Test("ends its environment", .environment(.mock), .verified(runs: 2))
+  func ending() async throws { await (try TestEnvironment.current).end() }
+
   @Test("is verified without an environment", .verified())
   func withoutEnvironment() {}
 

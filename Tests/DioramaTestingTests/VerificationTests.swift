@@ -65,6 +65,13 @@ struct VerificationTests {
     #expect(!text.contains("differ"), "\(text)")
   }
 
+  @Test("fails a test that ends its environment, since nothing is left to compare")
+  func ended() async throws {
+    let (text, passed) = try await NestedRun.run("Samples/ending")
+    #expect(!passed)
+    #expect(text.contains("the test ended its environment, so its runs were not compared"), "\(text)")
+  }
+
   @Test("needs an environment, and a number of runs that ends")
   func usage() async throws {
     let without = try await NestedRun.run("Samples/withoutEnvironment")

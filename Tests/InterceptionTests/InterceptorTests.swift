@@ -44,6 +44,32 @@ struct InterceptorTests {
     }
   }
 
+  @Test("refuses tunnels inside tunnels without end")
+  func endlessTunnels() async throws {
+    try await withInterceptor { setting in
+      let answers = try await onThread {
+        let client = try RawClient(port: setting.port)
+        try client.send(String(repeating: "CONNECT a:1 HTTP/1.1\r\n\r\n", count: 2_000))
+        return String(decoding: try client.receiveAll(), as: UTF8.self)
+      }
+      #expect(answers.hasSuffix("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+    }
+  }
+
+  @Test("closes silent connections when there is no room for others")
+  func silentConnections() async throws {
+    var settings = Interceptor.Configuration()
+    settings.silence = .milliseconds(1)
+    try await withInterceptor(server: .init(maximumConnections: 4), settings: settings) { setting in
+      let status = try await onThread {
+        let silent = try (0..<4).map { _ in try RawClient(port: setting.port) }
+        defer { for client in silent { client.close() } }
+        return try RawClient(port: setting.port).exchange("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n").status
+      }
+      #expect(status == 200)
+    }
+  }
+
   @Test("refuses a CONNECT without a port")
   func badTunnel() async throws {
     try await withInterceptor { setting in

@@ -87,6 +87,9 @@ public struct VerificationTrait: TestTrait, SuiteTrait, TestScoping {
       reporter.report(outcome)
     }
     if comparison.groups.count > 1 { reporter.fail(Self.text(comparison, runs: finished.count)) }
+    if finished.contains(where: { $0.outcome == nil && $0.error == nil }) {
+      reporter.fail("the test ended its environment, so its runs were not compared; leave calling end() to the trait")
+    }
     if let error = finished.lazy.compactMap(\.error).first { throw error }
   }
 

@@ -46,6 +46,11 @@ struct OriginPolicy: Sendable {
     allow.isEmpty || allow.contains { $0.matches(host: host, port: port) }
   }
 
+  /// Whether the settings name a host of this machine, so that it may be reached.
+  func names(host: String, port: Int) -> Bool {
+    maps(host: host, port: port) || allow.contains { $0.matches(host: host, port: port) }
+  }
+
   /// Whether requests for a host and port are sent to another origin.
   func maps(host: String, port: Int) -> Bool { map.keys.contains { $0.host == host && $0.port == port } }
 
@@ -156,6 +161,16 @@ extension Environment {
   package func mayRelay(host: String, port: Int) -> Bool {
     guard let policy = intercepted?.policy, mode.mayReachNetwork else { return false }
     return policy.allows(host: host, port: port) && !policy.denies(host: host, port: port)
+      && !isKeptFrom(host: host, port: port)
+  }
+
+  /// Whether a host is this machine itself, which isolated commands reach by the ports that they are given.
+  ///
+  /// Without this, a request through a tunnel (CONNECT), or with a target that is a URL, would reach it all the same.
+  /// Commands with a proxy share the machine's network.
+  func isKeptFrom(host: String, port: Int) -> Bool {
+    guard let policy = intercepted?.policy, Origin.isLoopback(host) else { return false }
+    return state.withLock { $0.isolation?.kind != "proxy" } && !policy.names(host: host, port: port)
   }
 
   /// Checks that the settings permit to send a request of an isolated command.
@@ -165,6 +180,13 @@ extension Environment {
   ///   - request: the request, for the report.
   /// - Throws: a ``Problem`` if the host is not allowed.
   func checkIsAllowed(_ origin: Origin, _ request: Request) throws(Problem) {
+    if isKeptFrom(host: origin.host, port: origin.port) {
+      throw refusal(
+        request, url: origin.description + request.target, title: "The host is this machine",
+        detail:
+          "\(origin.authority) is a service of this machine; let the command reach it with --host-port \(origin.port), or "
+          + "record it with --allow \(origin.host)")
+    }
     guard let policy = intercepted?.policy, !policy.allows(host: origin.host, port: origin.port) else { return }
     throw refusal(
       request, url: origin.description + request.target, title: "The host is not allowed",

@@ -123,6 +123,34 @@ struct InterceptedHandlerTests {
     }
   }
 
+  @Test("to this machine is refused while recording, unless it is allowed, mapped, or the command has a proxy")
+  func ownServices() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      func status(
+        _ isolation: (inout EnvironmentSpecification) -> Void, kind: String = "namespaces"
+      ) async throws -> Int {
+        let environment = try fixture.provision(.record, [:], isolation)
+        var status = 0
+        try await environment.intercepting(upstream.origin, kind: kind) { port in
+          status = try await ask(port, request("GET", "/a", ["Host": upstream.origin.authority])).status
+        }
+        _ = await environment.end()
+        return status
+      }
+      let refused = try await status(isolated())
+      #expect(refused == 501)
+      #expect(upstream.requestCount == 0)
+      let origin = upstream.origin.description
+      let statuses = [
+        try await status(isolated { $0.allow = ["127.0.0.1"] }),
+        try await status(isolated { $0.map = [origin: origin] }),
+        try await status(isolated(), kind: "proxy"),
+      ]
+      #expect(statuses == [200, 200, 200])
+    }
+  }
+
   @Test("adds what it asks for to a cassette in mode extend")
   func extend() async throws {
     let upstream = try numbered()
@@ -278,8 +306,12 @@ struct InterceptedHandlerTests {
 }
 
 extension Environment {
-  /// Serves a port as if connections to it had been made to an origin by an isolated command.
-  fileprivate func intercepting(_ origin: Origin, _ use: (UInt16) async throws -> Void) async throws {
+  /// Serves a port as if connections to it had been made to an origin by an isolated command. Only one with a proxy reaches
+  /// the tests' upstreams by their own addresses.
+  fileprivate func intercepting(
+    _ origin: Origin, kind: String = "proxy", _ use: (UInt16) async throws -> Void
+  ) async throws {
+    noteIsolation(IsolationNote(kind: kind))
     let server = try HTTPServer(HTTPServer.Configuration(threads: 1))
     let handler = InterceptedHandler(self, scheme: origin.scheme, host: origin.host, port: origin.port)
     let listener = try server.listen(handler: handler)
