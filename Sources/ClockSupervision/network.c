@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "filter.h"
@@ -81,6 +82,22 @@ struct context {
 
 static const char problem_memory[] = "open of /proc/PID/mem; run it as the user of diorama, and allow tracing (Yama's ptrace_scope)";
 
+static struct in6_addr mapped(uint32_t address) {
+  struct in6_addr result = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+  address = htonl(address);
+  memcpy(result.s6_addr + 12, &address, 4);
+  return result;
+}
+
+static struct destination destination_of(const struct sockaddr_storage *address) {
+  if (address->ss_family == AF_INET6) {
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+    return (struct destination){six->sin6_addr, ntohs(six->sin6_port)};
+  }
+  const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+  return (struct destination){mapped(ntohl(four->sin_addr.s_addr)), ntohs(four->sin_port)};
+}
+
 // ---- The table of connections
 
 int diorama_connections_create(char *error) {
@@ -101,13 +118,24 @@ struct diorama_connection *diorama_connections_map(int table, char *error) {
   return NULL;
 }
 
-bool diorama_connections_take(struct diorama_connection *table, uint32_t address, struct diorama_connection *connection) {
-  uint32_t number = address - DIORAMA_CONNECTION_NETWORK;
+bool diorama_connections_take(struct diorama_connection *table, int accepted, struct diorama_connection *connection) {
+  struct sockaddr_in local = {0}, peer = {0};
+  socklen_t local_length = sizeof local, peer_length = sizeof peer;
+  if (getsockname(accepted, (struct sockaddr *)&local, &local_length)
+    || getpeername(accepted, (struct sockaddr *)&peer, &peer_length) || local.sin_family != AF_INET) return false;
+  uint32_t number = ntohl(local.sin_addr.s_addr) - DIORAMA_CONNECTION_NETWORK;
   if (!number || number >> DIORAMA_CONNECTION_BITS) return false;
   struct diorama_connection *entry = &table[number % DIORAMA_CONNECTIONS];
-  if (__atomic_load_n(&entry->number, __ATOMIC_ACQUIRE) != number) return false;
+  // The supervisor writes the source right after its connect(2), which we may have accepted before. It may be killed in
+  // between, so this does not wait longer than a second.
+  for (int attempt = 0; !__atomic_load_n(&entry->source_port, __ATOMIC_ACQUIRE) && attempt < 10000; attempt++) {
+    if (__atomic_load_n(&entry->number, __ATOMIC_ACQUIRE) != number) return false;
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+  }
   *connection = *entry;
-  return !__atomic_exchange_n(&entry->is_taken, 1, __ATOMIC_ACQ_REL);
+  bool is_ours = __atomic_load_n(&entry->number, __ATOMIC_ACQUIRE) == number && connection->source_port == ntohs(peer.sin_port)
+    && connection->source_address == peer.sin_addr.s_addr;
+  return is_ours && !__atomic_exchange_n(&entry->is_taken, 1, __ATOMIC_ACQ_REL);
 }
 
 // Notes a destination. The result is the address to connect to, in host byte order.
@@ -122,8 +150,24 @@ static uint32_t add_connection(struct network *network, const struct destination
   entry->port = destination->port;
   entry->is_v6 = !is_v4;
   __atomic_store_n(&entry->is_taken, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&entry->source_port, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&entry->number, network->last, __ATOMIC_RELEASE);
   return DIORAMA_CONNECTION_NETWORK + network->last;
+}
+
+// Completes the last entry after connect(2) with its result: the source of the connection. If there is none, a connection of
+// another program must not be served as this one.
+static void complete_connection(struct network *network, int copy, int error) {
+  struct diorama_connection *entry = &network->table[network->last % DIORAMA_CONNECTIONS];
+  struct sockaddr_storage source;
+  socklen_t length = sizeof source;
+  if ((error && error != EINPROGRESS) || getsockname(copy, (struct sockaddr *)&source, &length)) {
+    __atomic_store_n(&entry->number, 0, __ATOMIC_RELEASE);
+    return;
+  }
+  struct destination its = destination_of(&source);
+  memcpy(&entry->source_address, its.address.s6_addr + 12, sizeof entry->source_address);
+  __atomic_store_n(&entry->source_port, its.port, __ATOMIC_RELEASE);
 }
 
 struct network *network_create(const struct diorama_network *settings, char *error) {
@@ -387,22 +431,6 @@ static int read_address(const struct context *context, uint64_t from, int length
   return is_short ? EINVAL : 0;
 }
 
-static struct in6_addr mapped(uint32_t address) {
-  struct in6_addr result = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
-  address = htonl(address);
-  memcpy(result.s6_addr + 12, &address, 4);
-  return result;
-}
-
-static struct destination destination_of(const struct sockaddr_storage *address) {
-  if (address->ss_family == AF_INET6) {
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-    return (struct destination){six->sin6_addr, ntohs(six->sin6_port)};
-  }
-  const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-  return (struct destination){mapped(ntohl(four->sin_addr.s_addr)), ntohs(four->sin_port)};
-}
-
 // Makes an IPv4 address of the server into one for a socket of a family. Returns its length.
 static socklen_t make_address(struct sockaddr_storage *address, int family, uint32_t number, uint16_t port) {
   memset(address, 0, sizeof *address);
@@ -496,6 +524,7 @@ static void allow_mapped(const struct subject *subject) {
 
 // Connects a socket to an address of the server.
 static enum network_answer lead(struct context *context, int descriptor, struct subject *subject, uint32_t number, uint16_t port) {
+  bool is_noted = port == context->network->listener_port;
   struct sockaddr_storage address;
   socklen_t length = make_address(&address, subject->family, number, port);
   allow_mapped(subject);
@@ -505,10 +534,12 @@ static enum network_answer lead(struct context *context, int descriptor, struct 
     // It is bound to an address that cannot be left.
     close(subject->copy);
     error = find_subject(context, descriptor, true, subject);
-    if (error) return refuse(context, error);
-    allow_mapped(subject);
-    error = connect_now(subject->copy, &address, length);
+    if (!error) {
+      allow_mapped(subject);
+      error = connect_now(subject->copy, &address, length);
+    }
   }
+  if (is_noted) complete_connection(context->network, subject->copy, error);
   bool is_waiting = error == EINPROGRESS || error == EALREADY;
   if (!error || is_waiting) {
     int failed = replace(context, descriptor, subject);

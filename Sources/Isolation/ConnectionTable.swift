@@ -31,15 +31,8 @@ package import Basics
     /// - Parameter descriptor: the connection.
     /// - Returns: the address as text, and the port; nil if no supervised program has made the connection.
     package func destination(of descriptor: Int32) -> (address: String, port: UInt16)? {
-      var local = sockaddr_in()
-      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let isKnown = withUnsafeMutablePointer(to: &local) { local in
-        local.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
-      }
       var connection = diorama_connection()
-      guard isKnown, Int32(local.sin_family) == AF_INET,
-        diorama_connections_take(table.pointer, UInt32(bigEndian: local.sin_addr.s_addr), &connection)
-      else { return nil }
+      guard diorama_connections_take(table.pointer, descriptor, &connection) else { return nil }
       var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
       inet_ntop(connection.is_v6 != 0 ? AF_INET6 : AF_INET, &connection.address, &text, socklen_t(text.count))
       return (text.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }, connection.port)

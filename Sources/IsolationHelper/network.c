@@ -89,16 +89,14 @@ bool try_connection(struct isolation *isolation) {
     return failed(isolation, EIO, "connect of a supervised process");
   if (error) return failed(isolation, error, "connect of a supervised process");
   // Its destination has to be the one that the process has asked for.
-  struct sockaddr_in address = {0}, wanted = elsewhere();
-  socklen_t size = sizeof address;
+  struct sockaddr_in wanted = elsewhere();
   char text[DIORAMA_CLOCK_ERROR];
   struct diorama_connection connection = {0};
   struct pollfd source = {.fd = isolation->listener, .events = POLLIN};
   int accepted = poll(&source, 1, 1000) > 0 ? accept(isolation->listener, NULL, NULL) : -1;
   if (accepted < 0) return failed(isolation, ETIMEDOUT, "accept of a supervised connection");
   struct diorama_connection *table = diorama_connections_map(isolation->table, text);
-  bool is_known = table && !getsockname(accepted, (struct sockaddr *)&address, &size)
-    && diorama_connections_take(table, ntohl(address.sin_addr.s_addr), &connection)
+  bool is_known = table && diorama_connections_take(table, accepted, &connection)
     && connection.port == ntohs(wanted.sin_port) && !memcmp(connection.address, &wanted.sin_addr, sizeof wanted.sin_addr);
   if (table) munmap(table, DIORAMA_CONNECTIONS * sizeof *table);
   close(accepted);

@@ -12,6 +12,7 @@ import base64
 import concurrent.futures
 import contextlib
 import copy
+import errno
 import gzip
 import hashlib
 import http.server
@@ -681,6 +682,33 @@ thread.join()
 print("all tried", flush=True)
 """
 
+# Connects twice by one socket, which fails the second time. Prints the error and the port of Diorama's listener; ends with its
+# standard input.
+TWICE = """
+import socket, sys
+client = socket.create_connection(("192.0.2.9", 80))
+error = client.connect_ex(("192.0.2.9", 80))
+port = f":{client.getsockname()[1]:04X}"
+lines = [line.split() for line in open("/proc/net/tcp")]
+print(error, *[int(words[2].partition(":")[2], 16) for words in lines if words[1].endswith(port)], flush=True)
+sys.stdin.read()
+"""
+
+
+def strangers(checks, user, title):
+    """Connections of this script are not served as those of the command, whose numbers they have."""
+    process = user.start(user.words("mock", "strangers", [PYTHON, "-c", TWICE], ["--allow-no-requests"]), stdin=subprocess.PIPE)
+    error, _, port = process.stdout.readline().partition(" ")
+    answers = []
+    for number in range(1, 6) if port else ():
+        with socket.create_connection((f"127.64.0.{number}", int(port)), timeout=support.PATIENCE) as stranger:
+            with contextlib.suppress(ConnectionError):
+                stranger.sendall(b"GET / HTTP/1.1\r\nHost: stranger.example.com\r\nConnection: close\r\n\r\n")
+                answers.append(stranger.recv(100))
+    output, errors = process.communicate(timeout=support.PATIENCE)
+    checks.that(error == str(errno.EISCONN) and port and not any(answers) and "stranger" not in errors, f"{title}: connections of others are not served", (error, port, answers, output, errors))
+
+
 # Threads, a daemon, vfork and a static program, each with a connection.
 PROCESSES = """
 import http.client, os, subprocess, sys, threading, urllib.request
@@ -720,6 +748,8 @@ def supervision(checks, bench, user):
         addresses = ["192.0.2.77", "2001:db8::77"] + ([bench.address] if bench.address else [])
         run = user.run("replay", "empty-replay", [PYTHON, "-c", DESTINATIONS, "53,443,9999", *addresses], "--allow-no-requests")
         checks.that("all tried" in run.output and not outside.seen, f"{title}: no call with a destination leaves the machine", (outside.seen[:5], run))
+
+    strangers(checks, user, title)
 
     # What it reaches are sockets of this machine, by the loopback device.
     with Outside([]) as outside:

@@ -185,6 +185,37 @@ struct SupervisedCommandTests {
     }
   }
 
+  @Test("are not mixed up with connections of others to the same number")
+  func mixedUp() async throws {
+    try await onThread {
+      // The second connect(2) of the command fails with EISCONN, so nothing may be accepted as that connection.
+      let supervised = try Supervised(
+        """
+        import socket, time
+        client = socket.create_connection(("192.0.2.1", 80))
+        print(client.connect_ex(("192.0.2.1", 80)), flush=True)
+        time.sleep(1000)
+        """)
+      try supervised.isolated.command.start()
+      let network = try #require(supervised.isolated.sockets)
+      let own = accept(network.listener, nil, nil)
+      defer { close(own) }
+      #expect(supervised.isolated.line() == "\(EISCONN)")
+      let outcome = try Python.run(
+        """
+        import socket, sys
+        for number in range(1, 6): socket.create_connection(("127.64.0." + str(number), int(sys.argv[1])))
+        """, String(supervised.port))
+      #expect(outcome.status == 0)
+      for _ in 0..<5 {
+        let stranger = accept(network.listener, nil, nil)
+        defer { close(stranger) }
+        #expect(stranger >= 0 && network.connections?.destination(of: stranger) == nil)
+      }
+      #expect(network.connections?.destination(of: own)?.address == "192.0.2.1")
+    }
+  }
+
   @Test("have the clock and random values of their environment", .enabled(if: Machine.hasControls, "no clock here"))
   func controls() async throws {
     try await onThread {

@@ -26,7 +26,10 @@ struct diorama_connection {
   /// In host byte order.
   uint16_t port;
   uint16_t is_v6;
-  uint32_t unused;
+  /// Where the connection comes from: an IPv4 address in network byte order, and a port in host byte order, which is 0 until
+  /// the socket is connected.
+  uint32_t source_address;
+  uint32_t source_port;
 };
 
 /// Makes a table. Returns its descriptor, a memfd that is closed on exec.
@@ -35,7 +38,7 @@ int diorama_connections_create(char *error);
 /// Maps a table. munmap(2) with DIORAMA_CONNECTIONS * sizeof (struct diorama_connection) frees it.
 struct diorama_connection *diorama_connections_map(int table, char *error);
 
-/// Finds the connection that was made to an address of DIORAMA_CONNECTION_NETWORK, in host byte order. The result is false
-/// if no supervised program has made it, or it was taken before.
-bool diorama_connections_take(struct diorama_connection *table, uint32_t address, struct diorama_connection *connection);
+/// Finds the entry of an accepted connection, by its local address. The result is false if no supervised program has made the
+/// connection, or it was taken before.
+bool diorama_connections_take(struct diorama_connection *table, int accepted, struct diorama_connection *connection);
 #endif
