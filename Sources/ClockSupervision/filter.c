@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 
 // Of an argument, the low half: both architectures are little-endian.
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define LOAD_HIGH(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field) + 4)
 #define IF(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), then, otherwise)
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define ALLOW RETURN(SECCOMP_RET_ALLOW)
@@ -43,11 +45,13 @@ static const struct sock_filter of_starts[] = {
   LOAD(nr),
 };
 
-// What could leave the machine without a call that is judged: 32-bit programs have no sockets, the arguments of socketcall(2)
-// being out of reach; x32 has other numbers for the same calls (syscall(2)); and io_uring makes calls that no filter sees.
+// What could leave the machine without a call that is judged: the 32-bit calls of sockets, which a 64-bit program can make,
+// too (int $0x80), and of which the arguments of socketcall(2) are out of reach; x32, which has other numbers for the same
+// calls (syscall(2)); and io_uring, which makes calls that no filter sees.
 static const struct sock_filter of_other_ways[] = {
   LOAD(arch),
-  IF(SMALL_ARCH, 0, 5), LOAD(nr), REFUSE_IF(SMALL_SOCKET, EPERM), REFUSE_IF(SMALL_SOCKETCALL, EPERM),
+  IF(SMALL_ARCH, 0, 8), LOAD(nr), REFUSE_IF(SMALL_SOCKETCALL, EPERM), REFUSE_IF(SMALL_SENDMMSG, EPERM),
+    AT_LEAST(SMALL_SOCKETS, 0, 2), AT_LEAST(SMALL_SOCKETS_END, 1, 0), REFUSE(EPERM),
   LOAD(nr), REFUSE_IF(IO_URING_SETUP, ENOSYS),
 #if defined(__x86_64__)
   AT_LEAST(0x40000000, 0, 1), REFUSE(ENOSYS),
@@ -63,10 +67,8 @@ static const struct sock_filter of_network[] = {
   IF(__NR_recvmsg, 1, 0), IF(__NR_recvfrom, 0, 5), LOAD(args[0]),
     AT_LEAST(DATAGRAM_DESCRIPTORS, 0, 2), AT_LEAST(DATAGRAM_DESCRIPTORS_END, 1, 0), NOTIFY, ALLOW,
   IF(__NR_sendto, 0, 9), LOAD(args[3]), REFUSE_FASTOPEN,
-    LOAD(args[4]), IF(0, 0, 3), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4]) + 4), IF(0, 0, 1),
-    ALLOW, NOTIFY,
-  // Our own message with the listener, which no supervisor could answer yet.
-  IF(__NR_sendmsg, 0, 7), LOAD(args[5]), ALLOW_IF(DIORAMA_CLOCK_MAGIC), LOAD(args[2]), REFUSE_FASTOPEN, NOTIFY,
+    LOAD(args[4]), IF(0, 0, 3), LOAD_HIGH(args[4]), IF(0, 0, 1), ALLOW, NOTIFY,
+  IF(__NR_sendmsg, 0, 4), LOAD(args[2]), REFUSE_FASTOPEN, NOTIFY,
   IF(__NR_sendmmsg, 0, 4), LOAD(args[3]), REFUSE_FASTOPEN, NOTIFY,
   IF(__NR_socket, 0, 29), LOAD(args[0]), ALLOW_IF(AF_UNIX), ALLOW_IF(AF_NETLINK), ALLOW_IF(AF_ALG), REFUSE_IF(AF_PACKET, EPERM),
     IF(AF_INET, 2, 0), IF(AF_INET6, 1, 0), REFUSE(EAFNOSUPPORT),
@@ -102,11 +104,15 @@ static const struct sock_filter of_clocks[] = {
 };
 
 // Not interrupted by signals once we have received a notification (Linux 5.19), as a runtime may send them all the time. Not
-// slowed down by speculation barriers: the filter is no sandbox.
-static int install(unsigned parts) {
-  struct sock_filter program[128];
+// slowed down by speculation barriers: the filter is no sandbox. `cookie` is the sixth argument of our own message with the
+// listener, which no supervisor could answer yet. It is random, so that no program can use it.
+static int install(unsigned parts, uint64_t cookie) {
+  struct sock_filter program[160];
   struct sock_fprog filter = {0, program};
   static const struct sock_filter rest[] = {ALLOW};
+  const struct sock_filter of_message[] = {
+    IF(__NR_sendmsg, 0, 6), LOAD(args[5]), IF((uint32_t)cookie, 0, 3), LOAD_HIGH(args[5]), IF(cookie >> 32, 0, 1), ALLOW, LOAD(nr),
+  };
   bool has_network = parts & DIORAMA_NETWORK;
   const struct {
     bool is_wanted;
@@ -115,6 +121,7 @@ static int install(unsigned parts) {
   } all[] = {
     {has_network, of_other_ways, sizeof of_other_ways},
     {true, of_starts, sizeof of_starts},
+    {has_network, of_message, sizeof of_message},
     {has_network, of_network, sizeof of_network},
     {parts & DIORAMA_RANDOM, of_randomness, sizeof of_randomness},
     {parts & (DIORAMA_CLOCK | DIORAMA_RANDOM), of_clocks, sizeof of_clocks},
@@ -133,9 +140,16 @@ static int install(unsigned parts) {
 }
 
 int diorama_clock_enter(int socket, unsigned parts, char *error) {
-  int listener = install(parts);
+  uint64_t cookie;
+  if (getrandom(&cookie, sizeof cookie, 0) != sizeof cookie) {
+    int code = errno;
+    snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the program: getrandom: %s; start the program again", strerror(code));
+    errno = code;
+    return -1;
+  }
+  int listener = install(parts, cookie);
   // seccomp(2): without CAP_SYS_ADMIN, a filter needs no_new_privs.
-  if (listener < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(parts);
+  if (listener < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(parts, cookie);
   if (listener < 0) {
     int code = errno;
     const char *advice = errno == EBUSY ? "another program already supervises this one; run it outside of that"
@@ -156,7 +170,7 @@ int diorama_clock_enter(int socket, unsigned parts, char *error) {
   control.header.cmsg_len = CMSG_LEN(sizeof listener);
   memcpy(CMSG_DATA(&control.header), &listener, sizeof listener);
   ssize_t sent;
-  do sent = syscall(__NR_sendmsg, socket, &message, MSG_NOSIGNAL, 0, 0, DIORAMA_CLOCK_MAGIC); while (sent < 0 && errno == EINTR);
+  do sent = syscall(__NR_sendmsg, socket, &message, MSG_NOSIGNAL, 0, 0, cookie); while (sent < 0 && errno == EINTR);
   int code = errno;
   if (sent < 0) {
     snprintf(error, DIORAMA_CLOCK_ERROR, "cannot send the listener to the supervisor: sendmsg: %s; start the program again",

@@ -22,7 +22,7 @@
 
 /// As a clock id, asks a patched vDSO where the page is mapped: `clock_gettime(DIORAMA_CLOCK_MAGIC, …)` stores the address
 /// in `tv_sec`, and fails with EINVAL in a program that has the real clock. As the sixth argument of a raw system call
-/// `clock_gettime`, asks for the real time; as that of `sendmsg`, is not supervised.
+/// `clock_gettime`, asks for the real time.
 #define DIORAMA_CLOCK_MAGIC 0x64696f72
 
 enum diorama_clock_mode {
