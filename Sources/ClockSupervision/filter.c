@@ -60,10 +60,14 @@ static const struct sock_filter of_other_ways[] = {
 
 // connect(2), what may have a destination, and sockets other than those of this machine and of the kernel (AF_UNIX, AF_NETLINK,
 // AF_ALG). TCP and UDP are the only protocols; programs can do without TCP Fast Open and Multipath TCP. What is received is of
-// interest only on the sockets of UDP that have numbers of their own: other calls are frequent.
+// interest only on the sockets of UDP that have numbers of their own: other calls are frequent. The device of a socket stays
+// as we have set it, also while bind(2) and connect(2), which can change it, are judged.
 static const struct sock_filter of_network[] = {
+  NOTIFY_IF(__NR_bind),
   NOTIFY_IF(__NR_connect),
   NOTIFY_IF(__NR_getpeername),
+  IF(__NR_setsockopt, 0, 7), LOAD(args[1]), IF(SOL_SOCKET, 0, 4), LOAD(args[2]), IF(SO_BINDTODEVICE, 1, 0),
+    IF(SO_BINDTOIFINDEX, 0, 1), REFUSE(EPERM), ALLOW,
   IF(__NR_recvmsg, 1, 0), IF(__NR_recvfrom, 0, 5), LOAD(args[0]),
     AT_LEAST(DATAGRAM_DESCRIPTORS, 0, 2), AT_LEAST(DATAGRAM_DESCRIPTORS_END, 1, 0), NOTIFY, ALLOW,
   IF(__NR_sendto, 0, 9), LOAD(args[3]), REFUSE_FASTOPEN,

@@ -89,7 +89,8 @@ void local_sockets_free(struct local_sockets *sockets) {
   *sockets = (struct local_sockets){.diagnosis = -1};
 }
 
-// Whether an address belongs to this machine: bind(2) fails with EADDRNOTAVAIL for others.
+// Whether an address belongs to this machine: bind(2) fails with EADDRNOTAVAIL for others. It permits broadcast addresses,
+// too, for which connect(2) fails with EACCES (ip(7), SO_BROADCAST).
 static bool is_local(const struct in6_addr *address) {
   struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = *address};
   struct sockaddr_in four = {.sin_family = AF_INET};
@@ -97,9 +98,14 @@ static bool is_local(const struct in6_addr *address) {
   bool is_v4 = IN6_IS_ADDR_V4MAPPED(address);
   int trial = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (trial < 0) return false;
-  bool is_bound = is_v4 ? !bind(trial, (struct sockaddr *)&four, sizeof four) : !bind(trial, (struct sockaddr *)&six, sizeof six);
+  const struct sockaddr *its = is_v4 ? (struct sockaddr *)&four : (struct sockaddr *)&six;
+  socklen_t length = is_v4 ? sizeof four : sizeof six;
+  bool is_ours = !bind(trial, its, length);
+  // Sends nothing.
+  four.sin_port = six.sin6_port = htons(9);
+  is_ours = is_ours && !connect(trial, its, length);
   close(trial);
-  return is_bound;
+  return is_ours;
 }
 
 // How specific a socket's local address is for a destination, as the kernel chooses among several: the same address before

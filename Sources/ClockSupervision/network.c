@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,6 +27,9 @@
 #ifndef SECCOMP_ADDFD_FLAG_SEND
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
 #endif
@@ -33,12 +37,14 @@
 // Two things keep programs from the network.
 //
 //  1. Every socket of IPv4 and IPv6 is made here, bound to the loopback device (socket(7), SO_BINDTODEVICE), and added to the
-//     program. Without privileges it cannot be unbound, so nothing that is sent by it leaves the machine.
+//     program. The filter refuses another device, so nothing that is sent by it leaves the machine, unless one of the calls
+//     below names a device.
 //  2. Calls with a destination are judged by a copy of the address. If it is not on this machine, the socket is connected
 //     to the server here.
 //
-// A call that may happen is continued. seccomp_unotify(2): another thread may change its arguments in the meantime. Because of
-// the first point, such a call can reach a server of this machine, but cannot leave it.
+// seccomp_unotify(2): of a call that is continued, another thread may change the arguments in the meantime. So calls that could
+// name a device are made here, with the copies: datagrams (IP_PKTINFO, and the scope of an IPv6 address), bind(2) of IPv6
+// (the scope, too), and AF_UNSPEC in connect(2), which unbinds a socket of UDP.
 
 // An IPv4 address is mapped (RFC 4291, 2.5.5.2).
 struct destination {
@@ -64,8 +70,11 @@ struct network {
   uint16_t listener_port, dns_port;
   uint16_t *ports;
   size_t port_count;
-  // The network namespace in which the server is.
+  // The network namespace in which the server is; the cookie is 0 before Linux 5.14.
   ino_t space;
+  uint64_t cookie;
+  // The index of the loopback device.
+  unsigned loopback;
   struct resolver resolvers[RESOLVERS];
   size_t next_resolver;
 };
@@ -78,6 +87,8 @@ struct context {
   struct seccomp_notif_resp *answer;
   const char **problem;
   pid_t pid;
+  // The memory of the program; negative until it is needed.
+  int *memory;
 };
 
 static const char problem_memory[] = "open of /proc/PID/mem; run it as the user of diorama, and allow tracing (Yama's ptrace_scope)";
@@ -170,6 +181,13 @@ static void complete_connection(struct network *network, int copy, int error) {
   __atomic_store_n(&entry->source_port, its.port, __ATOMIC_RELEASE);
 }
 
+// The cookie of the network namespace of a socket; 0 if the kernel has none.
+static uint64_t cookie_of(int socket_) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(socket_, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) ? 0 : cookie;
+}
+
 struct network *network_create(const struct diorama_network *settings, char *error) {
   struct stat space;
   struct network *network = calloc(1, sizeof *network);
@@ -179,6 +197,10 @@ struct network *network_create(const struct diorama_network *settings, char *err
   } else if (stat("/proc/self/ns/net", &space)) {
     snprintf(error, DIORAMA_CLOCK_ERROR, "cannot supervise the network: /proc/self/ns/net: %s; mount /proc", strerror(errno));
   } else if ((network->table = diorama_connections_map(settings->table, error))) {
+    int trial = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    network->cookie = cookie_of(trial);
+    if (trial >= 0) close(trial);
+    network->loopback = if_nametoindex("lo");
     network->space = space.st_ino;
     network->listener_port = settings->listener_port;
     network->dns_port = settings->dns_port;
@@ -227,15 +249,15 @@ static enum network_answer continue_(void) { return NETWORK_ANSWER; }
 static int copy_memory(const struct context *context, void *to, uint64_t from, size_t length, bool writes) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/mem", context->pid);
-  int memory = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-  if (memory < 0) {
+  int *memory = context->memory;
+  if (*memory < 0) *memory = open(path, O_RDWR | O_CLOEXEC);
+  if (*memory < 0) {
     if (is_valid(context)) *context->problem = problem_memory;
     return EACCES;
   }
-  // The process that called is still there, so what was opened belongs to it.
+  // If the process that called is still there, what was opened belongs to it.
   bool is_whole = is_valid(context)
-    && (writes ? pwrite(memory, to, length, (off_t)from) : pread(memory, to, length, (off_t)from)) == (ssize_t)length;
-  close(memory);
+    && (writes ? pwrite(*memory, to, length, (off_t)from) : pread(*memory, to, length, (off_t)from)) == (ssize_t)length;
   return is_whole ? 0 : EFAULT;
 }
 
@@ -268,7 +290,7 @@ static int copy_descriptor(const struct context *context, int descriptor) {
   return copy;
 }
 
-// Whether the program has a network of its own, which the server cannot reach, and which leads nowhere.
+// Whether a new socket of the program has a network of its own, which the server cannot reach, and which leads nowhere.
 static bool has_own_network(const struct context *context) {
   char path[64];
   struct stat space;
@@ -330,6 +352,13 @@ static enum network_answer add_socket(struct context *context) {
   return answer;
 }
 
+// Whether a socket belongs to a network of its own. A program that enters one keeps its sockets of this one.
+static bool is_elsewhere(const struct context *context, int copy) {
+  struct stat its;
+  if (context->network->cookie) return cookie_of(copy) != context->network->cookie;
+  return has_own_network(context) && (fstat(copy, &its) || !local_sockets_find(&context->network->sockets, its.st_ino));
+}
+
 static struct resolver *find_resolver(struct network *network, uint64_t inode) {
   for (size_t i = 0; i < RESOLVERS; i++)
     if (network->resolvers[i].inode == inode) return &network->resolvers[i];
@@ -359,8 +388,17 @@ static int find_inode(const struct context *context, int descriptor, uint64_t *i
   return sscanf(target, "socket:[%lu]", inode) == 1 ? 0 : ENOTSOCK;
 }
 
+// Whether a descriptor of the program is a socket of UDP that was made here.
+static bool is_datagram(const struct context *context, int descriptor) {
+  uint64_t inode;
+  if (find_inode(context, descriptor, &inode)) return false;
+  const struct local_socket *known = local_sockets_find(&context->network->sockets, inode);
+  return known && known->type == SOCK_DGRAM;
+}
+
 // Copies the socket to which a call refers, or, where pidfd_getfd(2) is refused, as by container engines, makes another one
-// for it. Returns 0 or an error; ENOTSOCK if it is none of IPv4 or IPv6, so that the kernel refuses the address.
+// for it. Returns 0 or an error; ENOTSOCK if it is none of IPv4 or IPv6 in this network, so that the call may happen. EACCES if
+// that is not known, or the socket was not made here.
 static int find_subject(const struct context *context, int descriptor, bool is_replaced, struct subject *subject) {
   char path[64], line[128];
   *subject = (struct subject){.copy = -1};
@@ -370,7 +408,7 @@ static int find_subject(const struct context *context, int descriptor, bool is_r
     if (getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &subject->family, &size)) subject->family = 0;
     size = sizeof(int);
     if (getsockopt(copy, SOL_SOCKET, SO_TYPE, &subject->type, &size)) subject->type = 0;
-    if (subject->family == AF_INET || subject->family == AF_INET6) {
+    if ((subject->family == AF_INET || subject->family == AF_INET6) && !is_elsewhere(context, copy)) {
       subject->copy = copy;
       return 0;
     }
@@ -382,7 +420,6 @@ static int find_subject(const struct context *context, int descriptor, bool is_r
   int error = find_inode(context, descriptor, &inode);
   if (error) return error;
   const struct local_socket *known = local_sockets_find(&context->network->sockets, inode);
-  // The caller asks for sockets of IPv4 and IPv6 only. This one is not bound to the loopback device.
   if (!known) return EACCES;
   subject->family = known->family;
   subject->type = known->type;
@@ -522,6 +559,15 @@ static void allow_mapped(const struct subject *subject) {
   if (subject->family == AF_INET6) setsockopt(subject->copy, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
 }
 
+// Answers connect(2) with its result.
+static enum network_answer end_connect(struct context *context, const struct subject *subject, int error) {
+  bool is_waiting = error == EINPROGRESS || error == EALREADY;
+  // connect(2) of a socket that is being connected waits for that, whatever the address is. So the program waits itself,
+  // with its own timeout and signals.
+  if (is_waiting && !(fcntl(subject->copy, F_GETFL) & O_NONBLOCK)) return continue_();
+  return refuse(context, error);
+}
+
 // Connects a socket to an address of the server.
 static enum network_answer lead(struct context *context, int descriptor, struct subject *subject, uint32_t number, uint16_t port) {
   bool is_noted = port == context->network->listener_port;
@@ -540,15 +586,31 @@ static enum network_answer lead(struct context *context, int descriptor, struct 
     }
   }
   if (is_noted) complete_connection(context->network, subject->copy, error);
-  bool is_waiting = error == EINPROGRESS || error == EALREADY;
-  if (!error || is_waiting) {
+  if (!error || error == EINPROGRESS || error == EALREADY) {
     int failed = replace(context, descriptor, subject);
     if (failed) return refuse(context, failed);
   }
-  // connect(2) of a socket that is being connected waits for that, whatever the address is. So the program waits itself,
-  // with its own timeout and signals.
-  if (is_waiting && !(fcntl(subject->copy, F_GETFL) & O_NONBLOCK)) return continue_();
-  return refuse(context, error);
+  return end_connect(context, subject, error);
+}
+
+// AF_UNSPEC in connect(2): ends the connection, which unbinds a socket of UDP from its device.
+static enum network_answer disconnect(struct context *context) {
+  static const struct sockaddr none = {.sa_family = AF_UNSPEC};
+  struct subject subject;
+  int descriptor = (int)context->call->data.args[0], error = find_subject(context, descriptor, false, &subject);
+  if (error == ENOTSOCK || error == EACCES || (!error && subject.is_connecting)) return continue_();
+  if (error) return refuse(context, error);
+  enum network_answer answer;
+  if (!subject.is_new) {
+    error = connect(subject.copy, &none, sizeof none);
+    if (!error && subject.type == SOCK_DGRAM) error = setsockopt(subject.copy, SOL_SOCKET, SO_BINDTODEVICE, "lo", sizeof "lo");
+    answer = refuse(context, error ? errno : 0);
+  } else {
+    // A new socket is not connected. Those of TCP keep their device.
+    answer = subject.type == SOCK_DGRAM ? refuse(context, replace(context, descriptor, &subject)) : continue_();
+  }
+  close(subject.copy);
+  return answer;
 }
 
 static enum network_answer answer_connect(struct context *context) {
@@ -558,9 +620,10 @@ static enum network_answer answer_connect(struct context *context) {
   int error = read_address(context, data->args[1], (int)data->args[2], &address);
   if (error) return refuse(context, error);
   if (address.ss_family == AF_UNIX && is_resolver(&address)) return refuse(context, ENOENT);
-  // AF_UNSPEC ends a connection. A socket of IPv4 or IPv6 refuses others.
-  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return continue_();
-  if (has_own_network(context)) return continue_();
+  if (address.ss_family == AF_UNSPEC) return disconnect(context);
+  // A socket of IPv4 or IPv6 refuses others, unless the family changes to AF_UNSPEC in the meantime.
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6)
+    return is_datagram(context, descriptor) ? refuse(context, EAFNOSUPPORT) : continue_();
   struct subject subject;
   struct destination destination = destination_of(&address);
   error = find_subject(context, descriptor, false, &subject);
@@ -573,7 +636,10 @@ static enum network_answer answer_connect(struct context *context) {
     answer = refuse(context, EAFNOSUPPORT);
   } else {
     switch (decide(context->network, subject.type, &destination)) {
-      case DIRECT: answer = continue_(); break;
+      case DIRECT:
+        answer = subject.is_new
+          ? continue_() : end_connect(context, &subject, connect_now(subject.copy, &address, (socklen_t)data->args[2]));
+        break;
       case TO_LISTENER:
         answer = lead(context, descriptor, &subject, add_connection(context->network, &destination), context->network->listener_port);
         break;
@@ -596,6 +662,34 @@ static enum network_answer answer_connect(struct context *context) {
   return answer;
 }
 
+// ---- bind(2)
+
+// Whether an address names a device other than the loopback one. ipv6(7): with sin6_scope_id, which counts for link-local and
+// some multicast addresses.
+static bool names_device(const struct network *network, const struct sockaddr_storage *address) {
+  const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+  return address->ss_family == AF_INET6 && six->sin6_scope_id && six->sin6_scope_id != network->loopback
+    && (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) || IN6_IS_ADDR_MULTICAST(&six->sin6_addr));
+}
+
+static enum network_answer answer_bind(struct context *context) {
+  const struct seccomp_data *data = &context->call->data;
+  struct sockaddr_storage address;
+  struct subject subject;
+  int error = find_subject(context, (int)data->args[0], false, &subject);
+  // The kernel knows what is wrong with the descriptor.
+  if (error || subject.is_connecting) return continue_();
+  enum network_answer answer = continue_();
+  if (subject.family == AF_INET6) {
+    error = read_address(context, data->args[1], (int)data->args[2], &address);
+    if (!error && names_device(context->network, &address)) error = EADDRNOTAVAIL;
+    if (!error && !subject.is_new && bind(subject.copy, (const struct sockaddr *)&address, (socklen_t)data->args[2])) error = errno;
+    if (error || !subject.is_new) answer = refuse(context, error);
+  }
+  close(subject.copy);
+  return answer;
+}
+
 // ---- sendto(2), sendmsg(2), sendmmsg(2)
 
 // What a message needs.
@@ -609,6 +703,9 @@ struct message {
   uint64_t parts;
   size_t part_count;
   struct iovec only;
+  // The control messages in the program; and how many bytes they have.
+  uint64_t control;
+  size_t control_length;
   enum way way;
 };
 
@@ -619,6 +716,7 @@ static int read_header(const struct context *context, uint64_t from, struct mess
   *message = (struct message){
     .name = (uint64_t)(uintptr_t)header.msg_name, .name_length = (int)header.msg_namelen,
     .parts = (uint64_t)(uintptr_t)header.msg_iov, .part_count = header.msg_iovlen,
+    .control = (uint64_t)(uintptr_t)header.msg_control, .control_length = header.msg_control ? header.msg_controllen : 0,
   };
   return 0;
 }
@@ -640,10 +738,45 @@ static int read_name(const struct context *context, struct message *message) {
 static int judge(const struct context *context, const struct subject *subject, struct message *message) {
   message->way = DIRECT;
   // tcp(7): a name is ignored. The filter refuses MSG_FASTOPEN.
-  if (message->address.ss_family == AF_UNIX || subject->type == SOCK_STREAM) return 0;
+  if (subject->type == SOCK_STREAM) return 0;
+  if (message->address.ss_family == AF_UNIX) return message->name && message->name_length ? EAFNOSUPPORT : 0;
   struct destination destination = destination_of(&message->address);
   message->way = decide(context->network, subject->type, &destination);
   return message->way == TO_NOWHERE ? ENETUNREACH : message->way == TO_CLOSED_PORT ? ECONNREFUSED : 0;
+}
+
+// The control messages of a message: cmsg(3).
+struct control {
+  _Alignas(struct cmsghdr) unsigned char bytes[4096];
+  size_t length;
+  // Whether a device other than the loopback one was named, which was removed.
+  bool had_device;
+};
+
+// Copies control messages without the devices that they name. ip(7), ipv6(7): IP_PKTINFO takes precedence over the device of
+// the socket, and so does IPV6_PKTINFO with an IPv4 address. Returns 0 or an error.
+static int read_control(const struct context *context, const struct message *message, struct control *control) {
+  control->length = message->control_length;
+  control->had_device = false;
+  if (!control->length) return 0;
+  if (control->length > sizeof control->bytes) return ENOBUFS;
+  int error = read_memory(context, control->bytes, message->control, control->length);
+  struct cmsghdr header;
+  // As the kernel walks through them: in contrast to CMSG_NXTHDR(3), the last one needs no padding.
+  for (size_t at = 0; !error && at < control->length && control->length - at >= sizeof header; at += CMSG_ALIGN(header.cmsg_len)) {
+    memcpy(&header, control->bytes + at, sizeof header);
+    if (header.cmsg_len < sizeof header || header.cmsg_len > control->length - at) return EINVAL;
+    bool is_v4 = header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO;
+    // IPV6_2292PKTINFO is the older one.
+    bool is_v6 = header.cmsg_level == IPPROTO_IPV6 && (header.cmsg_type == IPV6_PKTINFO || header.cmsg_type == IPV6_2292PKTINFO);
+    size_t place = CMSG_LEN(is_v4 ? offsetof(struct in_pktinfo, ipi_ifindex) : offsetof(struct in6_pktinfo, ipi6_ifindex));
+    unsigned device = 0;
+    if ((!is_v4 && !is_v6) || header.cmsg_len < place + sizeof device) continue;
+    memcpy(&device, control->bytes + at + place, sizeof device);
+    control->had_device = control->had_device || (device && device != context->network->loopback);
+    memset(control->bytes + at + place, 0, sizeof device);
+  }
+  return error;
 }
 
 // Sends a copy of a message: to its destination if that is allowed, otherwise to the name server. Returns its length, or a
@@ -652,7 +785,8 @@ static ssize_t send_copy(const struct context *context, const struct subject *su
   // udp(7): no datagram is longer.
   unsigned char content[65536];
   size_t length = 0, count = message->part_count;
-  struct iovec parts[64] = {message->only};
+  struct iovec parts[IOV_MAX] = {message->only}, whole = {content, 0};
+  struct control control;
   if (count > sizeof parts / sizeof *parts) return -EMSGSIZE;
   int error = message->parts ? read_memory(context, parts, message->parts, count * sizeof *parts) : 0;
   for (size_t i = 0; !error && i < count; i++) {
@@ -661,17 +795,35 @@ static ssize_t send_copy(const struct context *context, const struct subject *su
     if (part) error = read_memory(context, content + length, (uint64_t)(uintptr_t)parts[i].iov_base, part);
     length += part;
   }
+  if (!error) error = read_control(context, message, &control);
+  // Its memory is ours.
+  if (!error && (flags & MSG_ZEROCOPY)) error = EOPNOTSUPP;
   if (error) return -error;
   struct sockaddr_storage address = message->address;
   socklen_t size = message->address.ss_family == AF_UNIX ? 0 : (socklen_t)message->name_length;
+  if (address.ss_family == AF_INET6) ((struct sockaddr_in6 *)&address)->sin6_scope_id = 0;
   if (message->way == TO_NAME_SERVER) {
     allow_mapped(subject);
     size = make_address(&address, subject->family, INADDR_LOOPBACK, context->network->dns_port);
     note_resolver(context->network, subject, &message->address, (socklen_t)message->name_length);
+    // They may name an address from which it cannot be reached.
+    control.length = 0;
   }
-  ssize_t sent = sendto(subject->copy, content, length, flags | MSG_DONTWAIT | MSG_NOSIGNAL,
-    size ? (const struct sockaddr *)&address : NULL, size);
+  whole.iov_len = length;
+  struct msghdr header = {
+    .msg_name = size ? &address : NULL, .msg_namelen = size, .msg_iov = &whole, .msg_iovlen = 1,
+    .msg_control = control.length ? control.bytes : NULL, .msg_controllen = control.length,
+  };
+  ssize_t sent = sendmsg(subject->copy, &header, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 ? -errno : sent;
+}
+
+// Decides whether a message may happen as usual, on a socket that cannot be copied. Returns 0 or an error.
+static int judge_devices(const struct context *context, const struct message *message) {
+  struct control control;
+  int error = read_control(context, message, &control);
+  if (error) return error;
+  return control.had_device || names_device(context->network, &message->address) ? ENETUNREACH : 0;
 }
 
 static enum network_answer answer_send(struct context *context) {
@@ -697,17 +849,22 @@ static enum network_answer answer_send(struct context *context) {
   }
   if (error) return refuse(context, error);
   bool is_cut = is_many && (unsigned)data->args[2] > count;
-  if ((!has_destination && !is_cut) || has_own_network(context)) return continue_();
+  if (!has_destination && !is_cut) {
+    // Only datagrams can name a device. Most messages without a destination are others.
+    if (!is_datagram(context, descriptor)) return continue_();
+  }
   struct subject subject;
   error = find_subject(context, descriptor, false, &subject);
   // tcp(7): a connection ignores the name.
-  if (error == ENOTSOCK || subject.is_connecting) return continue_();
+  if (error == ENOTSOCK || (!error && subject.is_connecting)) return continue_();
   if (error) return refuse(context, error);
 
   size_t allowed = 0;
-  bool is_direct = !is_cut;
+  bool is_direct = !is_cut && (subject.type == SOCK_STREAM || subject.is_new);
   for (; allowed < count && !(error = judge(context, &subject, &messages[allowed])); allowed++)
     is_direct = is_direct && messages[allowed].way == DIRECT;
+  for (size_t i = 0; !error && is_direct && subject.type != SOCK_STREAM && i < count; i++)
+    if ((error = judge_devices(context, &messages[i]))) allowed = 0;
   enum network_answer answer;
   if (!error && is_direct) {
     answer = continue_();
@@ -826,17 +983,21 @@ static enum network_answer answer_peer(struct context *context) {
 enum network_answer network_answer(
   struct network *network, int listener, const struct seccomp_notif *call, struct seccomp_notif_resp *answer,
   const char **problem) {
-  struct context context = {network, listener, call, answer, problem, (pid_t)call->pid};
+  int memory = -1;
+  struct context context = {network, listener, call, answer, problem, (pid_t)call->pid, &memory};
+  enum network_answer result = NETWORK_OTHER;
   switch (call->data.nr) {
-    case __NR_socket: return add_socket(&context);
-    case __NR_connect: return answer_connect(&context);
+    case __NR_socket: result = add_socket(&context); break;
+    case __NR_bind: result = answer_bind(&context); break;
+    case __NR_connect: result = answer_connect(&context); break;
     case __NR_sendto:
     case __NR_sendmsg:
-    case __NR_sendmmsg: return answer_send(&context);
+    case __NR_sendmmsg: result = answer_send(&context); break;
     case __NR_recvfrom:
-    case __NR_recvmsg: return answer_receive(&context);
-    case __NR_getpeername: return answer_peer(&context);
-    default: return NETWORK_OTHER;
+    case __NR_recvmsg: result = answer_receive(&context); break;
+    case __NR_getpeername: result = answer_peer(&context); break;
   }
+  if (memory >= 0) close(memory);
+  return result;
 }
 #endif

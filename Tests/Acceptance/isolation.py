@@ -709,6 +709,234 @@ def strangers(checks, user, title):
     checks.that(error == str(errno.EISCONN) and port and not any(answers) and "stranger" not in errors, f"{title}: connections of others are not served", (error, port, answers, output, errors))
 
 
+# A network of two devices. Runs a program in it, and prints what leaves by the first one. Behind that, 10.99.0.2 seems to be
+# another machine. A server of this machine greets at 127.0.0.1:5432.
+NETWORK = """
+import socket, subprocess, sys, threading
+def ip(words): subprocess.run(["ip", *words.split()], check=True)
+for words in ("link set lo up", "link add v0 type veth peer name v1", "addr add 10.99.0.1/24 brd + dev v0", "link set v0 up", "link set v1 up",
+    "neigh replace 10.99.0.2 lladdr 02:00:00:00:00:02 dev v0", "-6 addr add fe80::99/64 dev v0 nodad"):
+    ip(words)
+server = socket.create_server(("127.0.0.1", 5432))
+def greet():
+    while True:
+        with server.accept()[0] as other: other.sendall(b"greeting")
+threading.Thread(target=greet, daemon=True).start()
+watch = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # ETH_P_ALL
+watch.bind(("v0", 0))
+plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+plain.sendto(b"isolated: not", ("10.99.0.2", 9753))
+status = subprocess.run(sys.argv[1:]).returncode
+watch.settimeout(0.5)
+try:
+    while True:
+        packet = watch.recv(2000)
+        if b"isolated" in packet: print("left:", packet[packet.index(b"isolated"):].decode(), flush=True)
+except TimeoutError: pass
+sys.exit(status)
+"""
+
+# Ways to send by another device than that of the socket: ip(7), ipv6(7), network_namespaces(7). Prints the results.
+DEVICES = """
+import ctypes, mmap, os, platform, socket, struct, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+outside = socket.if_nametoindex("v0")
+information = [(socket.IPPROTO_IP, 8, struct.pack("=I4s4s", outside, socket.inet_aton("10.99.0.1"), bytes(4)))]  # IP_PKTINFO
+def attempt(name, call):
+    try: print(name, call())
+    except OSError as error: print(name, os.strerror(error.errno) if error.errno else error)
+def checked(result):
+    if result < 0: raise OSError(ctypes.get_errno(), "")
+    return result
+def datagram(family=socket.AF_INET): return socket.socket(family, socket.SOCK_DGRAM)
+def device(other): return other.getsockopt(socket.SOL_SOCKET, 25, 16).rstrip(bytes(1)).decode()
+def packed(address, port): return struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(8)
+own = datagram()
+own.bind(("0.0.0.0", 9753))
+own.settimeout(5)
+# To another machine, and to all machines of a network that a server of ours would receive, too.
+attempt("information", lambda: datagram().sendmsg([b"isolated: information"], information, 0, ("10.99.0.2", 9753)))
+def to_all(more):
+    other = datagram()
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    return other.sendmsg([b"isolated: broadcast"], more, 0, ("10.99.0.255", 9753))
+attempt("broadcast", lambda: to_all([]))
+attempt("broadcast, information", lambda: to_all(information))
+# Arrives at our server, by the loopback device.
+def here(connects, more):
+    other = datagram()
+    other.bind(("10.99.0.1", 0))
+    if connects: other.connect(("10.99.0.1", 9753))
+    other.sendmsg([b"isolated: ", b"here"], more, 0, *([] if connects else [("10.99.0.1", 9753)]))
+    return own.recv(100)
+for connects in (False, True):
+    attempt("here", lambda: here(connects, []))
+    attempt("here, information", lambda: here(connects, information))
+own6 = datagram(socket.AF_INET6)
+own6.bind(("::1", 9754))
+own6.settimeout(5)
+def here6():
+    datagram(socket.AF_INET6).sendmsg([b"isolated: here6"], [(socket.IPPROTO_IPV6, 67, struct.pack("=i", 32))], 0, ("::1", 9754))
+    return own6.recv(100)
+attempt("IPv6", here6)
+mapped = [(socket.IPPROTO_IPV6, 50, bytes(10) + bytes([255, 255]) + socket.inet_aton("10.99.0.1") + struct.pack("=I", outside))]
+def here_mapped():
+    datagram(socket.AF_INET6).sendmsg([b"isolated: mapped"], mapped, 0, ("::ffff:10.99.0.1", 9753))
+    return own.recv(100)
+attempt("mapped", here_mapped)
+# connect(2) with AF_UNSPEC, bind(2) of an address with a scope, and options.
+for family in (socket.AF_INET, socket.AF_INET6):
+    other = datagram(family)
+    if family == socket.AF_INET: other.connect(("127.0.0.1", 9753))
+    attempt("disconnect", lambda: checked(libc.connect(other.fileno(), bytes(16), 16)))
+    print("device", device(other))
+    attempt("is connected", other.getpeername)
+    attempt("option", lambda: other.setsockopt(socket.SOL_SOCKET, 25, b"v0"))
+    attempt("option", lambda: other.setsockopt(socket.SOL_SOCKET, 62, outside))
+    print("device", device(other))
+for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET6, kind) as other:
+        attempt("scope", lambda: other.bind(("fe80::99", 9755, 0, outside)))
+        print("device", device(other))
+        attempt("bind", lambda: other.bind(("::1", 9755)))
+# A number that was our own sign for a message that is not judged.
+def raw(other, sign):
+    name, text = ctypes.create_string_buffer(packed("10.99.0.2", 9753), 16), ctypes.create_string_buffer(b"isolated: sign")
+    part = ctypes.create_string_buffer(struct.pack("QQ", ctypes.addressof(text), 14), 16)
+    control = ctypes.create_string_buffer(struct.pack("=QiiI4s4s", 28, 0, 8, outside, socket.inet_aton("10.99.0.1"), bytes(4)) + bytes(4), 32)
+    header = struct.pack("QI4xQQQQi4x", ctypes.addressof(name), 16, ctypes.addressof(part), 1, ctypes.addressof(control), 32, 0)
+    number = {"x86_64": 46, "aarch64": 211}[platform.machine()]
+    return checked(libc.syscall(ctypes.c_long(number), other.fileno(), header, 0, 0, 0, ctypes.c_long(sign)))
+attempt("sign", lambda: raw(datagram(), 0x64696F72))
+# A network of its own, with sockets from before. Those that are made there work.
+old, stream = datagram(), socket.socket()
+server = socket.create_server(("127.0.0.1", 0))
+caller = socket.create_connection(server.getsockname())
+accepted = server.accept()[0]
+def enters():
+    if child := os.fork(): return os.waitpid(child, 0)[1]
+    attempt("unshare", lambda: checked(libc.unshare(0x50000000)))  # CLONE_NEWUSER | CLONE_NEWNET
+    attempt("old, information", lambda: old.sendmsg([b"isolated: old"], information, 0, ("10.99.0.2", 9753)))
+    def greeting(other):
+        other.connect(("127.0.0.1", 5432))
+        return other.recv(100)
+    attempt("old stream", lambda: greeting(stream))
+    checked(libc.connect(accepted.fileno(), bytes(16), 16))
+    attempt("accepted stream", lambda: greeting(accepted))
+    attempt("new stream", lambda: greeting(socket.socket()))
+    sys.stdout.flush()
+    os._exit(0)
+sys.stdout.flush()
+attempt("enters", enters)
+# 32-bit calls of a 64-bit program. The code and the arguments have to be in the first 4 GiB.
+if platform.machine() == "x86_64":
+    memory = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40, 7)  # MAP_32BIT
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    def small(number, *arguments):
+        registers = b"".join(struct.pack("=BI", code, value) for code, value in zip((0xBB, 0xB9, 0xBA), arguments))
+        memory[:64] = (bytes([0x53, 0xB8]) + struct.pack("=I", number) + registers + bytes([0xCD, 0x80, 0x5B, 0xC3])).ljust(64, bytes([0x90]))
+        result = ctypes.CFUNCTYPE(ctypes.c_int)(base)()
+        if result < 0: raise OSError(-result, "")
+        return result
+    memory[256:272] = packed("127.0.0.1", 5432)
+    attempt("small connect", lambda: small(362, stream.fileno(), base + 256, 16))
+    memory[256:272] = packed("10.99.0.2", 9753)
+    memory[512:527] = b"isolated: small"
+    memory[640:648] = struct.pack("=II", base + 512, 15)
+    memory[704:728] = struct.pack("=IiiI4s4s", 24, 0, 8, outside, socket.inet_aton("10.99.0.1"), bytes(4))
+    memory[768:796] = struct.pack("=7I", base + 256, 16, base + 640, 1, base + 704, 24, 0)
+    memory[832:864] = memory[768:796] + bytes(4)
+    attempt("small sendmsg", lambda: small(370, own.fileno(), base + 768, 0))
+    attempt("small sendmmsg", lambda: small(345, own.fileno(), base + 832, 1))
+# Another thread changes the destination and the device of a message, and the family of an address.
+name, text = ctypes.create_string_buffer(packed("127.0.0.1", 9753), 16), ctypes.create_string_buffer(b"isolated: changed")
+part = ctypes.create_string_buffer(struct.pack("QQ", ctypes.addressof(text), 17), 16)
+control = ctypes.create_string_buffer(struct.pack("=QiiI4s4s", 28, 0, 8, 0, bytes(4), bytes(4)) + bytes(4), 32)
+header = struct.pack("QI4xQQQQi4x", ctypes.addressof(name), 16, ctypes.addressof(part), 1, ctypes.addressof(control), 32, 0)
+is_done = False
+here, there, lasting = name.raw, packed("10.99.0.2", 9753), ctypes.create_string_buffer(packed("127.0.0.1", 9753), 16)
+def change():
+    while not is_done:
+        name[0:16], control[16:20] = there, struct.pack("=I", outside)
+        lasting[0:1] = bytes([0])
+        name[0:16], control[16:20] = here, bytes(4)
+        lasting[0:1] = bytes([socket.AF_UNIX])
+        lasting[0:1] = bytes([socket.AF_INET])
+thread = threading.Thread(target=change)
+thread.start()
+devices = set()
+for _ in range(0 if sys.argv[1:] else 300):
+    with datagram() as other:
+        libc.sendmsg(other.fileno(), header, 0)
+        libc.connect(other.fileno(), lasting, 16)
+        devices.add(device(other))
+is_done = True
+thread.join()
+print("changed", *devices, flush=True)
+"""
+
+# What DEVICES prints.
+KEPT = """information Network is unreachable
+broadcast Network is unreachable
+broadcast, information Network is unreachable
+here b'isolated: here'
+here, information b'isolated: here'
+here b'isolated: here'
+here, information b'isolated: here'
+IPv6 b'isolated: here6'
+mapped b'isolated: mapped'
+disconnect 0
+device lo
+is connected Transport endpoint is not connected
+option Operation not permitted
+option Operation not permitted
+device lo
+disconnect 0
+device lo
+is connected Transport endpoint is not connected
+option Operation not permitted
+option Operation not permitted
+device lo
+scope Cannot assign requested address
+device lo
+bind None
+scope Cannot assign requested address
+device lo
+bind None
+sign Network is unreachable
+unshare 0
+old, information Network is unreachable
+old stream Connection refused
+accepted stream Connection refused
+new stream Network is unreachable
+enters 0
+""" + ("""small connect Operation not permitted
+small sendmsg Operation not permitted
+small sendmmsg Operation not permitted
+""" if platform.machine() == "x86_64" else "") + "changed lo\n"
+
+
+def devices(checks, user, title):
+    """No socket of the command sends by another device than the loopback one, for root only: it needs a second device."""
+    tools = ["ip", "setpriv", "unshare"]
+    if os.geteuid() != 0 or not all(shutil.which(tool) for tool in tools):
+        checks.say(f"{title}: other devices are not tested: that needs root, and {', '.join(tools)}")
+        return
+    words = user.words("mock", "devices", [PYTHON, "-c", DEVICES], ["--allow-no-requests"])
+    if user.number is not None:
+        words = [shutil.which("setpriv"), f"--reuid={user.number}", f"--regid={user.number}", "--clear-groups", *words]
+    for name, prefix in {"": [], ", without pidfd_getfd": [PYTHON, "-c", FILTERED, "438"]}.items():
+        # Without pidfd_getfd, some calls happen as usual, so that their arguments can change: a known limit.
+        more = ["steady"] if name else []
+        process = user.start(["unshare", "-n", PYTHON, "-c", NETWORK, *prefix, *words, *more], user=None, group=None, extra_groups=None)
+        output, errors = process.communicate(timeout=support.PATIENCE)
+        lines = output.splitlines(keepends=True)
+        left = [line for line in lines if line.startswith("left:")]
+        checks.that(left == ["left: isolated: not\n"], f"{title}: nothing is sent by another device{name}", (left, output, errors))
+        if not name:
+            checks.that("".join(line for line in lines if line not in left) == KEPT, f"{title}: sockets stay at the loopback device", (output, errors))
+
+
 # Threads, a daemon, vfork and a static program, each with a connection.
 PROCESSES = """
 import http.client, os, subprocess, sys, threading, urllib.request
@@ -750,6 +978,7 @@ def supervision(checks, bench, user):
         checks.that("all tried" in run.output and not outside.seen, f"{title}: no call with a destination leaves the machine", (outside.seen[:5], run))
 
     strangers(checks, user, title)
+    devices(checks, user, title)
 
     # What it reaches are sockets of this machine, by the loopback device.
     with Outside([]) as outside:
