@@ -83,6 +83,17 @@ static const struct sock_filter of_network[] = {
     REFUSE(EPERM),
 };
 
+// Network namespaces do not apply to sockets of virtual machines, by which a program could reach the machine's host.
+static const struct sock_filter of_namespaces[] = {
+  IF(__NR_socket, 0, 4), LOAD(args[0]), REFUSE_IF(AF_VSOCK, EAFNOSUPPORT), ALLOW,
+};
+
+static const struct sock_filter of_unsupervised[] = {
+  LOAD(arch),
+  IF(NATIVE_ARCH, 1, 0), ALLOW,
+  LOAD(nr),
+};
+
 // glibc calls set_robust_list at the start of each process and thread, also after fork. This shows new processes in time to
 // know the order of their creation, on which their random values depend. A notification of fork itself could make fork fail
 // with EINTR, if a signal arrives before the notification is read, which programs do not expect. glibc ignores the result of
@@ -124,9 +135,11 @@ static int install(unsigned parts, uint64_t cookie) {
     size_t size;
   } all[] = {
     {has_network, of_other_ways, sizeof of_other_ways},
-    {true, of_starts, sizeof of_starts},
+    {parts, of_starts, sizeof of_starts},
+    {!parts, of_unsupervised, sizeof of_unsupervised},
     {has_network, of_message, sizeof of_message},
     {has_network, of_network, sizeof of_network},
+    {!has_network, of_namespaces, sizeof of_namespaces},
     {parts & DIORAMA_RANDOM, of_randomness, sizeof of_randomness},
     {parts & (DIORAMA_CLOCK | DIORAMA_RANDOM), of_clocks, sizeof of_clocks},
     {true, rest, sizeof rest},
@@ -136,7 +149,9 @@ static int install(unsigned parts, uint64_t cookie) {
     memcpy(program + filter.len, all[i].filter, all[i].size);
     filter.len += (unsigned short)(all[i].size / sizeof *program);
   }
-  unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+  unsigned long flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+  if (!parts) return (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+  flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER;
   int listener =
     (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
   if (listener < 0 && errno == EINVAL) listener = (int)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
@@ -153,7 +168,7 @@ int diorama_clock_enter(int socket, unsigned parts, char *error) {
   }
   int listener = install(parts, cookie);
   // seccomp(2): without CAP_SYS_ADMIN, a filter needs no_new_privs.
-  if (listener < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(parts, cookie);
+  if (listener < 0 && parts && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) listener = install(parts, cookie);
   if (listener < 0) {
     int code = errno;
     const char *advice = errno == EBUSY ? "another program already supervises this one; run it outside of that"
@@ -163,6 +178,7 @@ int diorama_clock_enter(int socket, unsigned parts, char *error) {
     errno = code;
     return -1;
   }
+  if (!parts) return 0;
   union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof listener)];

@@ -106,7 +106,8 @@ pid_t fork_supervised(struct isolation *isolation, int *status, void (*run)(stru
     bool has_seed = isolation->control < 0 || isolation->request.seed;
     unsigned parts = (isolation->has_clock ? DIORAMA_CLOCK | (has_seed ? DIORAMA_RANDOM : 0) : 0)
       | (isolation->request.is_supervised ? DIORAMA_NETWORK : 0);
-    if (isolation->supervisor && diorama_clock_enter(ends[1], parts, error)) _exit(errno);
+    // Where it cannot be installed, the filter is only required for the supervision.
+    if (diorama_clock_enter(ends[1], parts, error) && isolation->supervisor) _exit(errno);
     run(isolation, ends[1]);
     _exit(0);
   }

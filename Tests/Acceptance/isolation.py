@@ -607,6 +607,10 @@ def confinement(checks, bench, user):
             if mode == "replay" and bench.address:
                 named = f"{bench.address}:9999"
                 checks.that(run.status == 3 and named in run.failures and "192.0.2.77:443" in run.failures, f"{user.name}: the report names refused destinations", run)
+        # socket(2) of AF_VSOCK, to which network namespaces do not apply, with the real clock and with another one.
+        for options in (("--clock", "system"), ()):
+            run = user.run("mock", "machine", [PYTHON, "-c", "import socket; socket.socket(40, socket.SOCK_STREAM)"], "--allow-no-requests", *options)
+            checks.that("Address family not supported" in run.words, f"{user.name}: sockets of virtual machines are refused", run)
         # A known limit: path-based Unix sockets do lead out.
         path = user.folder / "outside.socket"
         with socket.socket(socket.AF_UNIX) as unix:

@@ -60,7 +60,8 @@ enum diorama_supervision {
 /// Installs the filter in the calling process, which must have one thread, and sends the listener over a Unix socket.
 ///
 /// Without CAP_SYS_ADMIN it sets no_new_privs: setuid programs run without their owner's rights. `parts` are bits of
-/// `diorama_supervision`, for which the supervisor must be prepared. On failure, errno is that of the system call; EBUSY
+/// `diorama_supervision`, for which the supervisor must be prepared. With none of them there is no listener. Unless the network
+/// is supervised, sockets of AF_VSOCK are refused, since namespaces do not apply to them. On failure, errno is that of the system call; EBUSY
 /// below another listener.
 int diorama_clock_enter(int socket, unsigned parts, char *error);
 
