@@ -46,8 +46,8 @@ static const struct sock_filter of_starts[] = {
 };
 
 // What could leave the machine without a call that is judged: the 32-bit calls of sockets, which a 64-bit program can make,
-// too (int $0x80), and of which the arguments of socketcall(2) are out of reach; x32, which has other numbers for the same
-// calls (syscall(2)); and io_uring, which makes calls that no filter sees.
+// too (int $0x80), since the arguments of socketcall(2) are out of reach; x32, which has other numbers for the same calls
+// (syscall(2)); and io_uring, which makes calls that no filter sees.
 static const struct sock_filter of_other_ways[] = {
   LOAD(arch),
   IF(SMALL_ARCH, 0, 8), LOAD(nr), REFUSE_IF(SMALL_SOCKETCALL, EPERM), REFUSE_IF(SMALL_SENDMMSG, EPERM),
