@@ -119,7 +119,7 @@ let package = Package(
         "Basics", "ChildProcesses", "EventLoops", .target(name: "CPosixSpawn", condition: .when(platforms: [.linux])),
       ]),
     .target(name: "ControlAPI", dependencies: ["Basics", "EnvironmentConfiguration", "LaunchContract"]),
-    .target(name: "RunComparison", dependencies: ["Basics", "ControlAPI"]),
+    .target(name: "RunComparison", dependencies: ["Basics", "ControlAPI", "EnvironmentConfiguration"]),
     .target(
       name: "DaemonClient",
       dependencies: [
@@ -275,6 +275,7 @@ let package = Package(
         "Basics", "TestSupport", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "PortLeases",
         "Diorama", "FollowingApp", "HTTP2Echo", "Cassettes", "Transforms", "Stubs", "HTTPServer", "HTTPClient",
         "HTTPMessages", "GRPCSchemas", "LaunchContract",
+        .target(name: "Interception", condition: .when(platforms: [.linux])),
       ]),
     .testTarget(
       name: "DioramaTestingTests",

@@ -25,6 +25,8 @@ package final class CertificateAuthority: Sendable {
   /// The certificate as PEM, with a final newline.
   package var pem: String { trusted.pem }
   var name: DistinguishedName { trusted.name }
+  /// Until when certificates are valid.
+  package let expiry: Date
 
   private let key: PrivateKey
   private let keyIdentifier: [UInt8]
@@ -60,8 +62,9 @@ package final class CertificateAuthority: Sendable {
     leafKey = try PrivateKey()
     let name = AuthorityCertificate.name(environment: environment)
     keyIdentifier = try Self.keyIdentifier(of: key)
-    validity = DER.sequence(
-      DER.time(Self.seconds(earliest, after: -86_400)), DER.time(Self.seconds(latest, after: 30 * 86_400)))
+    let end = Self.seconds(latest, after: 30 * 86_400)
+    expiry = Date(timeIntervalSince1970: Double(end))
+    validity = DER.sequence(DER.time(Self.seconds(earliest, after: -86_400)), DER.time(end))
     let certificate = try Self.certificate(
       for: key.publicKey, subject: name, issuer: name, signer: key, validity: validity,
       extensions: [

@@ -146,6 +146,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
       return worker.schedule(self)
     }
     guard deadline <= now else { return }
+    guard !core.delegate.refusesSilentClient(for: destination) else { return finish() }
     // Without a target, the program may be silent for as long as it likes, such as a browser's spare connection.
     mayServerSendFirst = false
     self.deadline = nil

@@ -60,6 +60,9 @@ package enum InterceptionEvent: Sendable, Equatable {
   /// The program did not accept the certificate: it sent an alert, or closed the connection. It may have its own list of
   /// authorities, or accept only a certain certificate (pinning). The cause is a phrase for people.
   case certificateRefused(Destination, cause: String)
+  /// TLS connections were closed after the certificate, without a request, although others show trust in it. They may be
+  /// spare ones of a browser, or those of a program that does not trust it.
+  case unused(Destination, count: Int)
   /// A TLS handshake failed for another reason.
   case handshakeFailed(Destination, cause: String)
   /// A connection was closed because the interceptor cannot handle its protocol.
@@ -99,6 +102,12 @@ package protocol InterceptionDelegate: Sendable {
   /// - Returns: nil to wait for the program.
   func relayOfSilentClient(for destination: Destination) -> RelayTarget?
 
+  /// Returns whether to close the connection of a program that has connected and sends nothing.
+  ///
+  /// - Parameter destination: where the program wanted to connect to.
+  /// - Returns: true to close it; the delegate reports it.
+  func refusesSilentClient(for destination: Destination) -> Bool
+
   /// Something happened that belongs into a report.
   ///
   /// - Parameter event: what happened.
@@ -108,4 +117,5 @@ package protocol InterceptionDelegate: Sendable {
 extension InterceptionDelegate {
   package func relay(for destination: Destination, protocol: String) -> RelayTarget? { nil }
   package func relayOfSilentClient(for destination: Destination) -> RelayTarget? { nil }
+  package func refusesSilentClient(for destination: Destination) -> Bool { false }
 }

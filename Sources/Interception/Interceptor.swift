@@ -91,8 +91,8 @@ final class InterceptorCore: @unchecked Sendable {
   private struct State {
     var isStopping = false
     var lastNumber: UInt64 = 0
-    /// TLS connections that their clients closed soon, without a request, and what happened.
-    var unused: [Destination: String] = [:]
+    /// TLS connections that their clients closed soon, without a request: what happened, and how often.
+    var unused: [Destination: (cause: String, count: Int)] = [:]
     /// What ends connections that others own.
     var enders: [UInt64: @Sendable () -> Void] = [:]
   }
@@ -191,14 +191,21 @@ final class InterceptorCore: @unchecked Sendable {
   ///
   /// Browsers open spare connections. Whether another one shows that they trust the certificate is known at the end.
   func noteUnused(_ destination: Destination, _ cause: String) {
-    state.withLock { if $0.unused[destination] == nil, $0.unused.count < 1000 { $0.unused[destination] = cause } }
+    state.withLock { state in
+      guard state.unused[destination] != nil || state.unused.count < 1000 else { return }
+      state.unused[destination, default: (cause, 0)].count += 1
+    }
   }
 
   private func reportUnused() {
     let trusted = trustedHosts.withLock { $0 }
-    for (destination, cause) in state.withLock({ $0.unused }).sorted(by: { $0.key.description < $1.key.description })
-    where !trusted.contains(destination.host) {
-      delegate.noticed(.certificateRefused(destination, cause: cause))
+    for (destination, (cause, count)) in state.withLock({ $0.unused })
+      .sorted(by: { $0.key.description < $1.key.description })
+    {
+      // One program may trust the certificate, and another one not.
+      delegate.noticed(
+        trusted.contains(destination.host)
+          ? .unused(destination, count: count) : .certificateRefused(destination, cause: cause))
     }
   }
 

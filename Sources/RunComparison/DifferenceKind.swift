@@ -28,16 +28,42 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
 
   /// What runs are started with.
   package enum Interface: Sendable {
-    /// `diorama verify`.
-    case command
+    /// `diorama verify`, with these settings.
+    case command(Settings)
     /// The trait `.verified` of a Swift test.
     case test
+
+    fileprivate var isTest: Bool { if case .test = self { true } else { false } }
+  }
+
+  /// What `diorama verify` has isolated its runs with.
+  package struct Settings: Sendable {
+    /// The kind of isolation that was used, such as `proxy`; nil for none.
+    package var isolation: String?
+    /// The kind of the environment's clock.
+    package var clock: String
+    /// Whether random values depend on the seed.
+    package var isRandom: Bool
+
+    /// - Parameters:
+    ///   - isolation: the kind of isolation that was used; nil for none.
+    ///   - clock: the kind of the environment's clock.
+    ///   - isRandom: whether random values depend on the seed.
+    package init(isolation: String? = nil, clock: String = "frozen", isRandom: Bool = false) {
+      self.isolation = isolation
+      self.clock = clock
+      self.isRandom = isRandom
+    }
+
+    /// Whether the programs have the environment's clock and seed, which a proxy cannot give them.
+    fileprivate var isEffective: Bool { isolation != nil && isolation != "proxy" }
+    fileprivate var isClockFrozen: Bool { ["frozen", "manual"].contains(clock) }
   }
 
   /// Where a difference is, as far as it matters for what to do about it.
   enum Place: Sendable, Equatable {
-    /// In a part of a request that is compared with the cassette; with the rule that ignores it, if there is one.
-    case matched(rule: String?)
+    /// In a part of a request that is compared with the cassette; with the content of `diorama.json` that ignores it.
+    case matched(rule: String)
     case header(String)
     case output
     case other
@@ -49,7 +75,7 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
   ///   - place: where it is.
   ///   - interface: what the runs were started with.
   /// - Returns: sentences without a full stop.
-  func levers(at place: Place, in interface: Interface = .command) -> [String] {
+  func levers(at place: Place, in interface: Interface = .command(.init())) -> [String] {
     guard let first = fixes(in: interface) else {
       return place.exceptions(in: interface).map { "if it does not matter, \($0)" }
     }
@@ -59,25 +85,63 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
   /// What to do, most likely fix first; nil if that is not known.
   private func fixes(in interface: Interface) -> [String]? {
     guard var fixes = fixesOfProgram(in: interface) else { return nil }
-    if interface == .command, let isolation { fixes.append("or, without a change to the program, \(isolation)") }
+    if case .command(let settings) = interface, let option = option(beyond: settings) {
+      fixes.append("or, without a change to the program, \(option)")
+    }
     return fixes
   }
 
-  /// The option of `diorama run` that makes such values equal in each run; nil for kinds that no option affects.
-  private var isolation: String? {
-    let random = "record and verify with --isolate --random: --seed decides the values, by default as recorded"
-    return switch self {
-    case .instant: "give it the environment's clock: --isolate"
-    case .uuid, .random, .hashOrder: random
-    case .address: "record and verify with --isolate --random, which turns address randomization off"
-    case .process: "give it process IDs of its own: --isolate"
-    default: nil
+  /// The options of `diorama run` that make such values equal in each run; nil for kinds that no option affects, and if
+  /// the runs had them already.
+  private func option(beyond settings: Settings) -> String? {
+    let isProxy = settings.isolation == "proxy"
+    let isolate = isProxy ? "--isolate=namespaces or --isolate=seccomp" : "--isolate"
+    switch self {
+    case .instant:
+      guard settings.isEffective else {
+        let clock = settings.isClockFrozen ? "" : ", with --clock frozen"
+        return "give it the environment's clock\(isProxy ? ", which a proxy cannot" : ""): \(isolate)\(clock)"
+      }
+      return settings.isClockFrozen ? nil : "have its clock stand still: --clock frozen"
+    case .uuid, .random, .hashOrder, .address:
+      if settings.isEffective, settings.isRandom { return nil }
+      let options = settings.isEffective ? "--random" : isProxy ? "--random, and \(isolate)" : "--isolate --random"
+      let effect =
+        self == .address
+        ? ", which turns address randomization off" : ": --seed decides the values, by default as recorded"
+      return "record and verify with \(options)\(effect)"
+    case .process:
+      switch settings.isolation {
+      case nil: return "give it process IDs of its own: --isolate"
+      case "namespaces": return nil
+      default: return "give it process IDs of its own, which needs namespaces: --isolate=namespaces"
+      }
+    default: return nil
+    }
+  }
+
+  /// What it means that such values differ although the runs had the options that make them equal; nil if they had not.
+  ///
+  /// - Parameter interface: what the runs were started with.
+  /// - Returns: a clause.
+  func doubt(in interface: Interface) -> String? {
+    guard case .command(let settings) = interface else { return nil }
+    switch self {
+    case .instant where settings.isEffective && settings.isClockFrozen:
+      return "it still differs with a frozen clock, so it may be the time of a file, or an elapsed time"
+    case .uuid, .random, .hashOrder, .address:
+      guard settings.isEffective, settings.isRandom else { return nil }
+      return "it still differs with --random, so threads may be the cause"
+        + (self == .address ? "" : ", or a source of random values that --random does not seed")
+    case .process where settings.isolation == "namespaces":
+      return "it still differs in a namespace, so processes may start in another order"
+    default: return nil
     }
   }
 
   /// What to do in the program; nil if that is not known.
   private func fixesOfProgram(in interface: Interface) -> [String]? {
-    let isTest = interface == .test
+    let isTest = interface.isTest
     switch self {
     case .instant:
       return ["take the time from the environment's clock (controls.clock, or clock.start in DIORAMA_CONTRACT)"]
@@ -121,13 +185,9 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
 extension DifferenceKind.Place {
   /// How to leave a value there out of the comparison.
   fileprivate func exceptions(in interface: DifferenceKind.Interface) -> [String] {
-    let isTest = interface == .test
+    let isTest = interface.isTest
     switch self {
-    case .matched(let rule?): return ["ignore it with this rule in diorama.json: \(rule)"]
-    case .matched(nil):
-      return [
-        isTest ? "ignore it with a rule (rules:)" : "ignore it with a rule in diorama.json (diorama rules suggest)"
-      ]
+    case .matched(let rule): return ["ignore it with this rule in diorama.json: \(rule)"]
     case .header(let name):
       return [
         "leave the field out of the comparison: "

@@ -16,6 +16,10 @@ struct TextDifference: Sendable {
   var path: String
   /// The number of bytes before the difference, in the whole text.
   var byte: Int
+  /// Whether the texts were compared by lines, so that `path` has a line, and `byte` may be in another one.
+  var isByLine = false
+  /// The column of the difference in its line, from 1; nil without one.
+  var column: Int?
   /// The values or lines that differ. An empty one is missing.
   var left: String
   var right: String
@@ -118,17 +122,22 @@ struct TextDifference: Sendable {
     guard first.left != nil || first.right != nil else {
       guard let index = zip(all.0, all.1).enumerated().first(where: { $1.0 != $1.1 })?.offset else { return nil }
       return TextDifference(
-        path: "line \(index + 1)", byte: 0, left: text(all.0[index]), right: text(all.1[index]), permutation: .lines)
+        path: "line \(index + 1)", byte: 0, isByLine: true, left: text(all.0[index]), right: text(all.1[index]),
+        permutation: .lines)
     }
     let lines = (first.left.map { all.0[$0] } ?? [], first.right.map { all.1[$0] } ?? [])
     let place = "line \((first.left ?? first.right ?? 0) + 1)"
-    if var found = json(Array(lines.0), Array(lines.1)) {
-      found.path = "\(place), \(found.path)"
-      return found
-    }
     let texts = (text(lines.0), text(lines.1))
-    return TextDifference(
-      path: place, byte: 0, left: texts.0, right: texts.1, permutation: hasSameWords(texts.0, texts.1) ? .parts : nil)
+    var found =
+      json(Array(lines.0), Array(lines.1))
+      ?? TextDifference(
+        path: "", byte: 0, left: texts.0, right: texts.1, permutation: hasSameWords(texts.0, texts.1) ? .parts : nil)
+    found.path = found.path.isEmpty ? place : "\(place), \(found.path)"
+    found.isByLine = true
+    if first.left != nil, first.right != nil {
+      found.column = zip(texts.0, texts.1).prefix { $0 == $1 }.count + 1
+    }
+    return found
   }
 
   private static func lines(of text: [UInt8]) -> [ArraySlice<UInt8>] {
@@ -137,10 +146,19 @@ struct TextDifference: Sendable {
 
   private static func text(_ line: ArraySlice<UInt8>) -> String { String(decoding: line, as: UTF8.self) }
 
-  /// Whether both texts consist of the same words, at least two, in another order.
   private static func hasSameWords(_ left: String, _ right: String) -> Bool {
+    hasSameWords(Array(left.utf8), Array(right.utf8))
+  }
+
+  /// Whether both texts consist of the same words, at least two, in another order.
+  ///
+  /// - Parameters:
+  ///   - left: a text.
+  ///   - right: another one.
+  /// - Returns: true if they do.
+  static func hasSameWords(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     let words = [left, right].map { text in
-      text.utf8.split { " \t,;&|{}[]()<>'\"".utf8.contains($0) }.map { Array($0) }
+      text.split { " \t\n,;&|{}[]()<>'\"".utf8.contains($0) }.map { Array($0) }
     }
     return words[0].count >= 2 && words[0] != words[1] && counts(words[0]) == counts(words[1])
   }

@@ -1,5 +1,6 @@
 import Basics
 package import ControlAPI
+import EnvironmentConfiguration
 import Foundation
 
 /// A difference between runs of a command or test.
@@ -20,8 +21,10 @@ package struct Difference: Sendable, Encodable {
   package var subject: Subject
   /// What differs, such as `request 2, POST http://h/a, body $.id`.
   package var place: String
-  /// How many bytes are equal before it; nil where that means nothing.
+  /// How many bytes of the value or body are equal before it; nil where that means nothing.
   package var byte: Int?
+  /// The column in the line that `place` names, from 1; nil for none.
+  package var column: Int?
   package var values: [Value]
   package var kind: DifferenceKind
   /// Why it has this kind; empty if it is unknown.
@@ -31,6 +34,11 @@ package struct Difference: Sendable, Encodable {
 }
 
 extension Difference {
+  /// Where it is, with the column or byte.
+  package var position: String {
+    place + (column.map { ", column \($0)" } ?? byte.map { ", byte \($0)" } ?? "")
+  }
+
   /// A part of a line with its style.
   package typealias Styled = (String, ReportText.Style) -> String
 
@@ -43,8 +51,7 @@ extension Difference {
   package static func lines(_ differences: [Difference], _ styled: Styled = { text, _ in text }) -> [String] {
     var lines: [String] = []
     for (index, difference) in differences.enumerated() {
-      let byte = difference.byte.map { ", byte \($0)" } ?? ""
-      let place = difference.place.escapedForTerminal + byte
+      let place = difference.position.escapedForTerminal
       guard index == 0 else {
         let look = difference.kind.look.map { "; looks like \($0)" } ?? ""
         lines.append("also: \(place)\(look)")
@@ -62,6 +69,15 @@ extension Difference {
       }
     }
     return lines
+  }
+
+  /// Says which runs did the same.
+  ///
+  /// - Parameter groups: the runs in groups that agree.
+  /// - Returns: a line.
+  package static func text(of groups: [[Int]]) -> String {
+    guard groups.contains(where: { $0.count > 1 }) else { return "every run is different" }
+    return "groups of runs that did the same: " + groups.map { list($0, limit: 20) }.joined(separator: " | ")
   }
 
   /// Lists the numbers of runs, such as `1, 2 and 4 more`.
@@ -85,14 +101,21 @@ extension Difference {
 package struct TraceComparison: Sendable {
   /// The runs in groups that agree, each in order; the first group has the first run.
   package private(set) var groups: [[Int]] = []
-  /// The first difference of each subject.
+  /// Each request that differs, and the first difference of each other subject.
   package private(set) var differences: [Difference] = []
   /// What is no difference, but worth knowing.
   package private(set) var notes: [String] = []
 
+  /// How many requests that differ are described.
+  private static let listed = 10
+  /// How many requests of two runs are compared in parts if the runs have no equal ones.
+  private static let compared = 100
+
   private let traces: [Trace]
   private let ignoredHeaders: Set<String>
   private let comparesOutput: Bool
+  /// A request whose answer depends on timing, with the number of its run.
+  private var ambiguous: (run: Int, request: Trace.Request)?
   private let interface: DifferenceKind.Interface
 
   /// - Parameters:
@@ -102,13 +125,14 @@ package struct TraceComparison: Sendable {
   ///   - interface: what the runs were started with, for what to do about a difference.
   package init(
     _ traces: [Trace], ignoredHeaders: [String] = [], comparesOutput: Bool = true,
-    interface: DifferenceKind.Interface = .command
+    interface: DifferenceKind.Interface = .command(.init())
   ) {
     self.traces = traces
     self.interface = interface
     // These depend on the body, and on the connection.
     self.ignoredHeaders = Set(ignoredHeaders.map { $0.lowercased() } + ["content-length", "connection"])
     self.comparesOutput = comparesOutput
+    for trace in traces where ambiguous == nil { ambiguous = ambiguity(in: trace).map { (trace.facts.run, $0) } }
     var representatives: [(trace: Trace, runs: [Int])] = []
     for trace in traces {
       if let index = representatives.firstIndex(where: { found(in: trace, against: $0.trace).isEmpty }) {
@@ -119,9 +143,12 @@ package struct TraceComparison: Sendable {
     }
     groups = representatives.map(\.runs)
     if let first = representatives.first?.trace, representatives.count > 1 {
-      differences = Difference.Subject.allCases.compactMap { difference($0, representatives.dropFirst(), from: first) }
+      let others = representatives.dropFirst().map { Other($0.runs, $0.trace, found(in: $0.trace, against: first)) }
+      differences = Difference.Subject.allCases.flatMap { differences($0, others, from: first) }
+      let more = others.map { $0.count(of: .request) }.max() ?? 0
+      if more > Self.listed { notes.append("\(more - Self.listed) more requests differ") }
     }
-    notes = orderNotes()
+    notes += orderNotes() + ambiguityNotes()
   }
 
   // MARK: Two runs
@@ -137,13 +164,15 @@ package struct TraceComparison: Sendable {
     var right: String?
     /// Where it is, for what to do about it.
     var levers = DifferenceKind.Place.other
+    /// The number of the request in the first run; nil for none.
+    var request: Int?
     /// Whether equal requests got different answers.
     var isRace = false
   }
 
   private func found(in trace: Trace, against first: Trace) -> [Found] {
     var all: [Found] = []
-    if let found = requestDifference(first, trace) { all.append(found) }
+    all += requestDifferences(first, trace)
     all += stringDifference(first, trace) + toggleDifference(first, trace)
     if comparesOutput {
       for (subject, name, one, other) in [
@@ -250,65 +279,94 @@ package struct TraceComparison: Sendable {
     return (pairs, left, waiting.values.flatMap(\.self).sorted { $0.number < $1.number })
   }
 
-  private func requestDifference(_ first: Trace, _ trace: Trace) -> Found? {
+  /// The requests that differ, in the order of the first run, then those that only the other run made.
+  private func requestDifferences(_ first: Trace, _ trace: Trace) -> [Found] {
     let (pairs, left, right) = matched(first, trace)
-    guard let earliest = left.first ?? right.first else {
-      guard let (one, other) = pairs.first(where: { $0.answer != $1.answer }) else { return nil }
+    guard !left.isEmpty || !right.isEmpty else {
+      guard let (one, other) = pairs.first(where: { $0.answer != $1.answer }) else { return [] }
       let place = "\(Self.place(one)), answered by"
-      return Found(
-        subject: .request, place: place, identity: place, left: one.answer.text, right: other.answer.text, isRace: true)
+      return [
+        Found(
+          subject: .request, place: place, identity: place, left: one.answer.text, right: other.answer.text,
+          isRace: true)
+      ]
     }
-    if let one = left.first, let other = Self.counterpart(of: one, among: right) {
-      if let found = difference(one, other) { return found }
+    var others = right
+    var all: [Found] = []
+    for (count, one) in left.enumerated() {
+      if count < Self.compared, let index = Self.counterpart(of: one, among: others),
+        let found = difference(one, others[index])
+      {
+        others.remove(at: index)
+        all.append(found)
+      } else {
+        all.append(Self.extra(one, isLeft: true))
+      }
     }
-    let isLeft = !left.isEmpty
-    let text = "\(earliest.method) \(earliest.url), answered by \(earliest.answer.text)"
+    return all + others.map { Self.extra($0, isLeft: false) }
+  }
+
+  /// A request that only one of two runs made.
+  private static func extra(_ request: Trace.Request, isLeft: Bool) -> Found {
+    let text = "\(request.method) \(request.url), answered by \(request.answer.text)"
     return Found(
-      subject: .request, place: Self.place(earliest), identity: "\(earliest.method) \(earliest.url)",
-      left: isLeft ? text : nil, right: isLeft ? nil : text)
+      subject: .request, place: place(request), identity: "\(request.method) \(request.url)",
+      left: isLeft ? text : nil, right: isLeft ? nil : text, request: isLeft ? request.number : nil)
   }
 
   private static func place(_ request: Trace.Request) -> String {
     "request \(request.number), \(request.method) \(request.url)"
   }
 
-  /// The request of another run that is most likely the same.
-  private static func counterpart(of request: Trace.Request, among others: [Trace.Request]) -> Trace.Request? {
+  /// The index of the request of another run that is most likely the same.
+  private static func counterpart(of request: Trace.Request, among others: [Trace.Request]) -> Int? {
     func path(_ url: String) -> Substring { url.prefix { $0 != "?" } }
     func origin(_ url: String) -> String { url.split(separator: "/", maxSplits: 3).prefix(2).joined(separator: "/") }
-    let same = others.filter { $0.method == request.method }
-    return same.first { $0.url == request.url } ?? same.first { path($0.url) == path(request.url) }
+    let same = others.indices.filter { others[$0].method == request.method }
+    return same.first { others[$0].url == request.url } ?? same.first { path(others[$0].url) == path(request.url) }
       ?? same.first {
-        origin($0.url) == origin(request.url)
-          && path($0.url).count { $0 == "/" } == path(request.url).count { $0 == "/" }
+        origin(others[$0].url) == origin(request.url)
+          && path(others[$0].url).count { $0 == "/" } == path(request.url).count { $0 == "/" }
       }
   }
 
   /// How two requests that correspond differ.
   private func difference(_ one: Trace.Request, _ other: Trace.Request) -> Found? {
     func found(
-      _ part: String, _ difference: TextDifference, _ place: DifferenceKind.Place? = nil
+      _ part: String, _ difference: TextDifference, _ place: DifferenceKind.Place
     ) -> Found {
       Found(
         subject: .request, place: "\(Self.place(one)), \(part)", identity: "\(one.number) \(part)",
-        difference: difference, levers: place ?? .matched(rule: one.rule ?? other.rule))
+        difference: difference, levers: place, request: one.number)
+    }
+    func matched(_ ignored: MatchingRules.Ignored = .init()) -> DifferenceKind.Place {
+      // Without a key, no matching rules apply.
+      guard one.key != nil || other.key != nil else { return .other }
+      return (one.rule ?? other.rule ?? Self.rule(for: one, ignoring: ignored)).map { .matched(rule: $0) } ?? .other
     }
     // With equal keys, URL and body differ only in what the matching rules ignore.
     if one.key == nil || one.key != other.key {
       if one.url != other.url, let (part, difference) = Self.urlDifference(one.url, other.url) {
-        return found(part, difference)
+        let isItem = !difference.name.isEmpty
+        return found(part, difference, matched(isItem ? .init(query: [difference.name]) : .init()))
       }
       if let body = one.body, let otherBody = other.body, body != otherBody {
-        if let (part, difference) = Self.formDifference(one, other) { return found(part, difference) }
+        if let (part, difference) = Self.formDifference(one, other) {
+          let isItem = !difference.name.isEmpty
+          return found(part, difference, matched(isItem ? .init(form: [difference.name]) : .init()))
+        }
         if let difference = TextDifference.first(body, otherBody) {
-          return found(difference.path == "$" ? "body" : "body \(difference.path)", difference)
+          let isValue = difference.path.hasPrefix("$") && difference.path != "$"
+          return found(
+            difference.path == "$" ? "body" : "body \(difference.path)", difference,
+            matched(isValue ? .init(json: [difference.path]) : .init()))
         }
       }
       if one.size != other.size || one.body == nil && one.key != other.key {
         return Found(
           subject: .request, place: "\(Self.place(one)), body", identity: "\(one.number) body",
-          left: one.size.map { "\($0) bytes" }, right: other.size.map { "\($0) bytes" },
-          levers: .matched(rule: one.rule ?? other.rule))
+          left: one.size.map { "\($0) bytes" }, right: other.size.map { "\($0) bytes" }, levers: matched(),
+          request: one.number)
       }
     }
     let (left, right) = (headers(one), headers(other))
@@ -317,10 +375,20 @@ package struct TraceComparison: Sendable {
       guard values[0] != values[1], var difference = TextDifference.first(Array(values[0].utf8), Array(values[1].utf8))
       else { continue }
       difference.name = name
+      difference.isByLine = false
       let asSent = (one.headers + other.headers).first { $0.name.lowercased() == name }?.name ?? name
       return found("header \(asSent)", difference, .header(asSent))
     }
     return nil
+  }
+
+  /// The content of `diorama.json` that ignores parts of a request; nil if there are none.
+  private static func rule(for request: Trace.Request, ignoring ignored: MatchingRules.Ignored) -> String? {
+    guard ignored != .init() else { return nil }
+    let path = URL(string: request.url)?.path(percentEncoded: true) ?? ""
+    let rule = MatchingRules.Rule(method: request.method, path: path.isEmpty ? "/" : path, ignore: ignored)
+    let setting = JSON.object(["matching": .object(["rules": .array([rule.document])])])
+    return String(decoding: setting.encoded(.line), as: UTF8.self)
   }
 
   private static func urlDifference(_ left: String, _ right: String) -> (String, TextDifference)? {
@@ -371,11 +439,13 @@ package struct TraceComparison: Sendable {
         TextDifference.first(Array(value.utf8), Array((otherValue ?? "").utf8))
         ?? TextDifference(path: "", byte: byte, left: value, right: "")
       (difference.name, difference.byte) = (decoded(name), byte)
+      difference.isByLine = false
       return (place, difference)
     }
     guard let added = all[1].first(where: { item in !all[0].contains { $0[0] == item[0] } }) else { return nil }
     let value = added.count == 2 ? decoded(added[1]) : ""
-    return ("\(what) `\(decoded(added[0]))`", TextDifference(path: "", byte: byte, left: "", right: value))
+    let name = decoded(added[0])
+    return ("\(what) `\(name)`", TextDifference(name: name, path: "", byte: byte, left: "", right: value))
   }
 
   private static func decoded(_ text: Substring) -> String {
@@ -385,14 +455,41 @@ package struct TraceComparison: Sendable {
 
   // MARK: All runs
 
-  /// The difference of a subject, from the first group that differs in it, with the values of all groups at its place.
-  private func difference(
-    _ subject: Difference.Subject, _ others: ArraySlice<(trace: Trace, runs: [Int])>, from first: Trace
-  ) -> Difference? {
-    let all = others.map { other in
-      (other.runs, other.trace, found(in: other.trace, against: first).first { $0.subject == subject })
+  /// A group of runs, with what differs from the first run.
+  private struct Other {
+    var runs: [Int]
+    var trace: Trace
+    var found: [Found]
+
+    init(_ runs: [Int], _ trace: Trace, _ found: [Found]) {
+      self.runs = runs
+      self.trace = trace
+      self.found = found
     }
-    guard let chosen = all.lazy.compactMap(\.2).first else { return nil }
+
+    func count(of subject: Difference.Subject) -> Int { found.count { $0.subject == subject } }
+  }
+
+  /// The differences of a subject, with the values of all groups at each place.
+  private func differences(_ subject: Difference.Subject, _ others: [Other], from first: Trace) -> [Difference] {
+    var identities: Set<String> = []
+    let chosen = others.flatMap(\.found).filter { $0.subject == subject && identities.insert($0.identity).inserted }
+    // Only requests are independent of each other.
+    return chosen.prefix(subject == .request ? Self.listed : 1).map { difference($0, others, from: first) }
+  }
+
+  /// A difference with the values of all groups at its place.
+  private func difference(_ chosen: Found, _ others: [Other], from first: Trace) -> Difference {
+    let subject = chosen.subject
+    let all = others.map { other in
+      let found = other.found.filter { $0.subject == subject }
+      return (
+        other.runs, other.trace,
+        found.first { $0.identity == chosen.identity }
+          ?? (subject == .request
+            ? chosen.request.flatMap { number in found.first { $0.request == number } } : found.first)
+      )
+    }
     var values: [Difference.Value] = []
     func add(_ text: String?, _ runs: [Int]) {
       if let index = values.firstIndex(where: { $0.text == text }) {
@@ -420,9 +517,12 @@ package struct TraceComparison: Sendable {
       }
     }
     let classification = classify(chosen, samples, first, all.first { $0.2?.identity == chosen.identity }?.1)
+    let text = chosen.difference
+    let reason = [classification.reason, classification.kind.doubt(in: interface) ?? ""].filter { !$0.isEmpty }
     return Difference(
-      subject: subject, place: chosen.place, byte: chosen.difference?.byte, values: values,
-      kind: classification.kind, reason: classification.reason,
+      subject: subject, place: chosen.place, byte: text?.isByLine == true ? nil : text?.byte,
+      column: text?.isByLine == true ? text?.column : nil,
+      values: values, kind: classification.kind, reason: reason.joined(separator: "; "),
       levers: classification.kind.levers(at: chosen.levers, in: interface))
   }
 
@@ -433,9 +533,17 @@ package struct TraceComparison: Sendable {
     guard let difference = found.difference else {
       return Classification(found.left == nil || found.right == nil ? .extra : .unknown, "")
     }
+    if ambiguous != nil,
+      found.subject == .output && other.map({ TextDifference.hasSameWords($0.output, first.output) }) ?? false
+        || found.subject == .errors && other.map({ TextDifference.hasSameWords($0.errors, first.errors) }) ?? false
+    {
+      return Self.ambiguity
+    }
     let isReordered = other.map { inversion(first, $0) != nil } ?? false
     let isConcurrent = traces.contains { Self.overlap($0) != nil }
-    let doubt = isConcurrent ? "" : "; no two overlapped, so it may also be a loop over a set or dictionary"
+    let doubt =
+      isConcurrent
+      ? "" : "; no two overlapped, so it may be threads that take turns, or a loop over a set or dictionary"
     switch difference.permutation {
     case .lines? where isReordered:
       return Classification(
@@ -449,7 +557,9 @@ package struct TraceComparison: Sendable {
       return Classification(.extra, "")
     }
     let classification = Classification(samples, name: difference.name)
-    guard classification.kind == .unknown, isReordered, found.subject != .request else { return classification }
+    guard classification.kind == .unknown, found.subject != .request else { return classification }
+    if ambiguous != nil { return Self.ambiguity }
+    guard isReordered else { return classification }
     return Classification(.race, "the requests of these runs came in another order\(doubt)")
   }
 
@@ -485,6 +595,27 @@ package struct TraceComparison: Sendable {
     return nil
   }
 
+  private static let ambiguity = Classification(
+    .race, "equal requests overlapped, so that timing decides which of them gets which answer")
+
+  /// A request that was in progress beside an equal one, which got another answer.
+  private func ambiguity(in trace: Trace) -> Trace.Request? {
+    var last: [Identity: Trace.Request] = [:]
+    return trace.requests.first { request in
+      guard let former = last.updateValue(request, forKey: identity(request)), let answered = request.answeredBefore
+      else { return false }
+      return answered < former.number && former.answer != request.answer
+    }
+  }
+
+  private func ambiguityNotes() -> [String] {
+    guard let (run, request) = ambiguous else { return [] }
+    return [
+      "equal requests overlapped in run \(run), and got different answers: \(request.method) \(request.url); timing "
+        + "decides which of them gets which"
+    ]
+  }
+
   private func orderNotes() -> [String] {
     guard let first = traces.first else { return [] }
     guard
@@ -495,7 +626,7 @@ package struct TraceComparison: Sendable {
     let overlapping = traces.first { Self.overlap($0) != nil }
     let cause =
       overlapping.map { "requests overlapped in run \($0.facts.run)" }
-      ?? "no requests overlapped, so a loop in another order may be the cause"
+      ?? "no requests overlapped, so threads that take turns, or a loop in another order, may be the cause"
     let requests = [pair.0, pair.1].map { "\($0.method) \($0.url)" }.joined(separator: " and ")
     return [
       "not ordered: \(requests) came in this order in run \(first.facts.run), and in the other order in "

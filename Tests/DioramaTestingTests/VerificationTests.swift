@@ -18,6 +18,19 @@ struct VerificationTests {
     #expect(count <= 5)
   }
 
+  private static let starts = Guarded<Set<String>>([])
+
+  @Test("begins all runs at the same time in mode mock", .environment(.mock), .verified(runs: 3))
+  func start() throws {
+    let contract = try #require(try TestEnvironment.current.launchEnvironment()["DIORAMA_CONTRACT"])
+    let start = String(try #require(contract.firstMatch(of: /"start":"([^"]+)"/)).1)
+    let count = Self.starts.withLock { all in
+      all.insert(start)
+      return all.count
+    }
+    #expect(count == 1)
+  }
+
   private static let running = Guarded(0)
 
   @Test("runs the test once at a time", .environment(.mock), .verified(runs: 5, stress: true))
@@ -37,7 +50,7 @@ struct VerificationTests {
     let (text, passed) = try await NestedRun.run("Samples/unequal\\(")
     #expect(!passed)
     #expect(text.contains("3 runs of the test differ"), "\(text)")
-    #expect(text.contains("the same in these runs: 1 | 2 | 3"), "\(text)")
+    #expect(text.contains("every run is different"), "\(text)")
     #expect(text.contains("first difference: standard output, line 1"), "\(text)")
     #expect(text.contains("looks like a random UUID"), "\(text)")
     #expect(text.contains(".verified(comparesOutput: false)"), "\(text)")

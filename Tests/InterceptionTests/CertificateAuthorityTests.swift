@@ -81,6 +81,8 @@ struct CertificateAuthorityTests {
   func dates(dates: [String], notBefore: String, notAfter: String) async throws {
     let authority = try CertificateAuthority(
       environment: "e1", dates: dates.map { try #require(RFC3339.parse($0)) })
+    let year = try #require(notAfter.split(separator: " ").dropLast().last)
+    #expect(Int(RFC3339.format(authority.expiry).prefix(4)) == Int(year))
     try folder.write("ca.pem", authority.pem.utf8)
     for text in [
       try await leaf("a.example", of: authority),

@@ -16,6 +16,7 @@ final class TestDelegate: InterceptionDelegate {
     /// The destinations and protocols of connections that are not HTTP.
     var others: [String] = []
     var silent = 0
+    var refusesSilent = false
   }
 
   let state = Monitor(State())
@@ -44,6 +45,8 @@ final class TestDelegate: InterceptionDelegate {
     state.withLock { $0.silent += 1 }
     return target
   }
+
+  func refusesSilentClient(for destination: Destination) -> Bool { state.withLock { $0.refusesSilent } }
 
   func noticed(_ event: InterceptionEvent) { state.withLock { $0.events.append(event) } }
 }

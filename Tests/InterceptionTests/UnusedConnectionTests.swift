@@ -21,6 +21,20 @@ struct UnusedConnectionTests {
     }
   }
 
+  @Test("are closed if the client was silent and the host is denied")
+  func denied() async throws {
+    var settings = Interceptor.Configuration()
+    settings.silence = .milliseconds(1)
+    let delegate = TestDelegate(TestHandler.mirror)
+    delegate.state.withLock { $0.refusesSilent = true }
+    try await withInterceptor(delegate, settings: settings) { setting in
+      let client = try RawClient(port: setting.port)
+      let rest = try await onThread { try client.receiveAll() }
+      #expect(rest.isEmpty)
+      #expect(delegate.state.withLock { $0.events } == [])
+    }
+  }
+
   @Test("are of another protocol if the client leaves before a request line ends")
   func incomplete() async throws {
     try await withInterceptor { setting in
@@ -34,11 +48,13 @@ struct UnusedConnectionTests {
   }
 
   @Test(
-    "are spare ones if the client trusts the certificate, as other connections show, by both versions",
+    "are reported as perhaps not trusted if other connections show trust in the certificate, by both versions",
     arguments: ["--http1.1", "--http2"], [true, false])
   func spare(version: String, isFirst: Bool) async throws {
     let delegate = TestDelegate(TestHandler.mirror)
+    var destination = Destination(address: "127.0.0.1", port: 0, name: "spare.example", isTLS: true)
     try await withInterceptor(delegate) { setting in
+      destination.port = setting.port
       func request() async throws {
         let outcome = try await run(setting.curl("spare.example", "/", [version]))
         #expect(outcome.status == 0, "\(outcome.words)")
@@ -50,7 +66,7 @@ struct UnusedConnectionTests {
       #expect(spare.status == 0, "\(spare.words)")
       if isFirst { try await request() }
     }
-    #expect(delegate.state.withLock { $0.events } == [])
+    #expect(delegate.state.withLock { $0.events } == [.unused(destination, count: 1)])
   }
 
   @Test("are refused certificates if OpenSSL sends an alert, encrypted or not", arguments: ["-tls1_2", "-tls1_3"])

@@ -75,7 +75,7 @@ struct DifferenceKindTests {
     for kind in DifferenceKind.allCases {
       #expect((kind.look == nil) == [.extra, .unknown].contains(kind))
       #expect(kind.levers(at: .other).isEmpty == [.extra, .unknown].contains(kind))
-      #expect(kind.levers(at: .matched(rule: nil)).last?.contains("rules suggest") == true)
+      #expect(kind.levers(at: .matched(rule: "{}")).last?.contains("diorama.json: {}") == true)
       #expect(kind.levers(at: .header("X-A")).last?.contains("--ignore-header X-A") == true)
       #expect(kind.levers(at: .output).last?.contains("--ignore-output") == true)
     }
@@ -90,6 +90,30 @@ struct DifferenceKindTests {
       let test = kind.levers(at: .header("X-A"), in: .test) + kind.levers(at: .output, in: .test)
       #expect(!test.contains { $0.contains("--") }, "\(test)")
     }
+  }
+
+  @Test(
+    "does not suggest what is already in force, but says what it means",
+    arguments: [
+      ("address", "namespaces", "frozen", true, nil, "threads may be the cause"),
+      ("hashOrder", "seccomp", "frozen", true, nil, "threads may be the cause"),
+      ("uuid", "namespaces", "frozen", false, "record and verify with --random:", nil),
+      ("random", "proxy", "frozen", true, "--random, and --isolate=namespaces or --isolate=seccomp", nil),
+      ("instant", "namespaces", "ticking", false, "--clock frozen", nil),
+      ("instant", "seccomp", "frozen", false, nil, "a frozen clock"),
+      ("instant", "proxy", "frozen", false, "which a proxy cannot: --isolate=namespaces or --isolate=seccomp", nil),
+      ("process", "seccomp", "frozen", false, "--isolate=namespaces", nil),
+    ] as [(String, String, String, Bool, String?, String?)])
+  func inForce(
+    name: String, isolation: String, clock: String, isRandom: Bool, option: String?, doubt: String?
+  ) throws {
+    let kind = try #require(DifferenceKind(rawValue: name))
+    let interface = DifferenceKind.Interface.command(.init(isolation: isolation, clock: clock, isRandom: isRandom))
+    let lever = kind.levers(at: .other, in: interface).last { $0.contains("without a change to the program") }
+    #expect((lever == nil) == (option == nil), "\(lever ?? "")")
+    if let option { #expect(lever?.contains(option) == true, "\(lever ?? "")") }
+    #expect((kind.doubt(in: interface) == nil) == (doubt == nil))
+    if let doubt { #expect(kind.doubt(in: interface)?.contains(doubt) == true) }
   }
 
   @Test("a set, a dictionary or a query in another order is an order")

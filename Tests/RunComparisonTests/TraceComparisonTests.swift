@@ -73,6 +73,48 @@ struct TraceComparisonTests {
     #expect(found.kind == .uuid)
   }
 
+  @Test("prints the rule that ignores a part of a request, of any kind, if matching rules apply")
+  func rules() throws {
+    for (bodies, path) in [
+      ([#"{"n": 0.9661538560514998}"#, #"{"n": 0.3866326104588602}"#], "$.n"),
+      ([#"{"tags": ["a", "b"]}"#, #"{"tags": ["b", "a"]}"#], "$.tags"),
+      ([#"{"file": "/tmp/abc/x"}"#, #"{"file": "/tmp/def/x"}"#], "$.file"),
+    ] {
+      func levers(hasKey: Bool) throws -> [String] {
+        let runs = bodies.enumerated().map { index, body in
+          trace(
+            index + 1,
+            [
+              request(
+                1, "http://h/rand", method: "POST", body: body, key: hasKey ? body : nil, interaction: nil)
+            ])
+        }
+        return try #require(TraceComparison(runs).differences.first).levers
+      }
+      #expect(
+        try levers(hasKey: true).last == "or ignore it with this rule in diorama.json: "
+          + #"{"matching": {"rules": [{"method": "POST", "path": "/rand", "ignore": {"json": ["\#(path)"]}}]}}"#)
+      #expect(try !levers(hasKey: false).contains { $0.contains("diorama.json") })
+    }
+  }
+
+  @Test("lists each request that differs, at most ten")
+  func several() {
+    for count in [3, 15] {
+      let runs = (1...2).map { run in
+        trace(
+          run,
+          (1...count).map {
+            request($0, "http://h/\($0)", method: "POST", body: "{\"n\": \(run)}", key: "\($0) \(run)")
+          })
+      }
+      let comparison = TraceComparison(runs)
+      let places = comparison.differences.map(\.place)
+      #expect(places == (1...min(count, 10)).map { "request \($0), POST http://h/\($0), body $.n" })
+      #expect(comparison.notes == (count > 10 ? ["5 more requests differ"] : []))
+    }
+  }
+
   @Test("does not compare what the matching rules ignore: the key is equal")
   func ignored() {
     let runs = (1...2).map { run in
@@ -89,6 +131,7 @@ struct TraceComparisonTests {
     let found = try #require(TraceComparison(runs).differences.first)
     #expect(found.place.hasSuffix("header X-Callback"))
     #expect(found.kind == .port)
+    #expect(found.position.hasSuffix("header X-Callback, byte 21"))
     #expect(found.levers.contains { $0.contains("--ignore-header X-Callback") })
     #expect(TraceComparison(runs, ignoredHeaders: ["x-callback"]).differences.isEmpty)
     var (one, other) = (request(1, "http://h/a", headers: ["A": "1", "B": "2"]), request(1, "http://h/a"))
@@ -120,6 +163,8 @@ struct TraceComparisonTests {
     #expect(comparison.groups == [[1, 2]])
     #expect(comparison.notes.count == 1)
     #expect(comparison.notes.first?.contains("requests overlapped in run 1") == true)
+    let apart = TraceComparison([trace(1, [a, request(2, "http://h/b", interaction: 1)]), trace(2, swapped)])
+    #expect(apart.notes.first?.contains("threads that take turns") == true)
   }
 
   @Test("another order that decides the answers is a race")
@@ -135,13 +180,27 @@ struct TraceComparisonTests {
     #expect(found.values.map(\.text) == ["interaction 0", "interaction 2"])
   }
 
+  @Test("equal requests that overlapped and got different answers are a race, even if only the output differs")
+  func ambiguity() throws {
+    let overlapping = (1...3).map { request($0, "http://h/seq", interaction: $0, answeredBefore: 0) }
+    let (one, other) = ("0 first\n1 second\n2 third\n", "0 second\n1 first\n2 third\n")
+    let comparison = TraceComparison([trace(1, overlapping, output: one), trace(2, overlapping, output: other)])
+    #expect(comparison.differences.map(\.kind) == [.race])
+    #expect(comparison.notes.count == 1)
+    #expect(comparison.notes.first?.contains("equal requests overlapped in run 1") == true)
+    let sequential = (1...3).map { request($0, "http://h/seq", interaction: $0) }
+    let ordered = TraceComparison([trace(1, sequential, output: one), trace(2, sequential, output: other)])
+    #expect(ordered.differences.map(\.kind) != [.race])
+    #expect(ordered.notes.isEmpty)
+  }
+
   @Test("the same lines in another order are a race if the requests came in another order, too")
   func lines() throws {
     let requests = [request(1, "http://h/a"), request(2, "http://h/b", interaction: 1)]
     let swapped = [request(1, "http://h/b", interaction: 1), request(2, "http://h/a")]
     let raced = TraceComparison([trace(1, requests, output: "a\nb\n"), trace(2, swapped, output: "b\na\n")])
     #expect(raced.differences.first?.kind == .race)
-    #expect(raced.differences.first?.reason.hasSuffix("it may also be a loop over a set or dictionary") == true)
+    #expect(raced.differences.first?.reason.hasSuffix("or a loop over a set or dictionary") == true)
     let shuffled = TraceComparison([trace(1, requests, output: "a\nb\n"), trace(2, requests, output: "b\na\n")])
     #expect(shuffled.differences.first?.kind == .hashOrder)
   }
@@ -150,7 +209,7 @@ struct TraceComparisonTests {
   func valueAmongLines() throws {
     let comparison = TraceComparison([trace(1, output: "a\nb\nn 1\n"), trace(2, output: "b\na\nn 2\n")])
     let found = try #require(comparison.differences.first)
-    #expect(found.place == "standard output, line 3")
+    #expect(found.position == "standard output, line 3, column 3")
     #expect(found.values.map(\.text) == ["n 1", "n 2"])
   }
 
@@ -176,6 +235,8 @@ struct TraceComparisonTests {
     let comparison = TraceComparison([1, 2, 3, 4].map { trace($0, output: $0 % 2 == 0 ? "a" : "b") })
     #expect(comparison.groups == [[1, 3], [2, 4]])
     #expect(comparison.differences.first?.values.map(\.runs) == [[1, 3], [2, 4]])
+    #expect(Difference.text(of: comparison.groups) == "groups of runs that did the same: 1, 3 | 2, 4")
+    #expect(Difference.text(of: [[1], [2]]) == "every run is different")
   }
 
   @Test("replaces the ports and the id that Diorama chose, and no other numbers")

@@ -79,6 +79,7 @@ final class CommandIsolation: Sendable {
   private let inherited: [String: String]
   private let trust: TrustFiles
   private let published: [PublishedPort]
+  private let isByProxy = Guarded(false)
 
   /// Prepares certificates and ports.
   ///
@@ -147,6 +148,7 @@ final class CommandIsolation: Sendable {
     #endif
     let port: UInt16
     do { port = try startProxy() } catch { throw Self.notStarted(error) }
+    isByProxy.withLock { $0 = true }
     environment.note(.init(kind: "proxy", reason: Self.text(reasons), missing: whatProxyLacks))
     return try supervisor.run(
       spawn(proxyVariables(port), InheritedVariables.proxyNames), timeout: timeout, watching: watching)
@@ -159,7 +161,7 @@ final class CommandIsolation: Sendable {
 
   /// What was asked for and has no effect by proxy.
   private var whatProxyLacks: [String] {
-    var lines: [String] = []
+    var lines = ["programs that ignore the proxy variables are neither recorded nor kept from the network"]
     if environment.plan.clock.clock.kind != .system {
       lines.append(
         "the command's programs have the real clock, unless they use the library: another one needs namespaces or seccomp"
@@ -171,16 +173,19 @@ final class CommandIsolation: Sendable {
     return lines
   }
 
+  /// Whether the command's programs have a clock that stands still.
+  var isClockFrozen: Bool {
+    let kind = environment.plan.clock.clock.kind
+    return !isByProxy.withLock { $0 } && (kind == .frozen || kind == .manual)
+  }
+
   /// Closes all connections of the command.
   func stop() async { await environment.stop() }
 
   #if os(Linux)
     /// What is missing where nothing can be mounted.
     private var whatSeccompLacks: [String] {
-      var lines = [
-        "programs that trust only the system's certificates (such as wget, and Swift's URLSession) do not trust those of the "
-          + "environment: that needs namespaces"
-      ]
+      var lines: [String] = []
       if settings.random == true {
         lines.append("/dev/random and /dev/urandom have real random values: seeded ones need namespaces")
       }

@@ -67,7 +67,7 @@ enum RunCommand {
       (outcome, hasStarted) = (Supervisor.Outcome(status: error.status, isTimedOut: false), false)
     }
     if outcome.isTimedOut, let timeout = options.timeout {
-      environment.fail("the command was stopped after \(timeout) s; raise --timeout")
+      environment.fail(Self.timeoutFailure(timeout, isClockFrozen: isolation?.isClockFrozen == true))
     }
     var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
@@ -90,6 +90,17 @@ enum RunCommand {
       return status == 0 ? error.kind.rawValue : status
     }
     return status
+  }
+
+  /// Describes that a command did not end in time.
+  ///
+  /// - Parameters:
+  ///   - timeout: the time limit in seconds.
+  ///   - isClockFrozen: whether its programs have a clock that stands still.
+  /// - Returns: the line for the report.
+  static func timeoutFailure(_ timeout: Double, isClockFrozen: Bool) -> String {
+    "the command was stopped after \(timeout) s; raise --timeout"
+      + (isClockFrozen ? "; if it waits for the time of day to pass, use --clock ticking" : "")
   }
 
   /// The command's exit status, unless the command succeeded but the environment failed.

@@ -1,5 +1,6 @@
 import Basics
 import ChildProcesses
+import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
 import Foundation
@@ -50,7 +51,8 @@ enum VerifyCommand {
     // Endpoints at fixed ports can be used by one run at a time.
     let hasFixedPorts = options.specification.mainPort != nil || !(options.specification.endpointPorts ?? [:]).isEmpty
     let plan = RunPlan(runs: count, isStressed: parsed.has("--stress"), isSequential: hasFixedPorts)
-    let arguments = passed(parsed, mode: mode ?? (options.specification.mode == .mock ? "mock" : "replay"))
+    let arguments = passed(
+      parsed, mode: mode ?? (options.specification.mode == .mock ? "mock" : "replay"), options.specification.clock)
     let outcomes: [ReplayRun.Outcome]
     do {
       outcomes = try terminal.progress("running") { (progress) throws -> [ReplayRun.Outcome] in
@@ -74,7 +76,7 @@ enum VerifyCommand {
 
     let comparison = TraceComparison(
       outcomes.map(\.trace), ignoredHeaders: parsed.all("--ignore-header"),
-      comparesOutput: !parsed.has("--ignore-output"))
+      comparesOutput: !parsed.has("--ignore-output"), interface: .command(settings(of: outcomes, options)))
     let result = VerifyResult(
       command: options.command.map(ShellWord.quoted).joined(separator: " "), outcomes: outcomes, comparison: comparison)
     if parsed.has("--json") { try Output.write(json: result) }
@@ -105,14 +107,26 @@ enum VerifyCommand {
   }
 
   /// The arguments for `diorama run`.
-  private static func passed(_ parsed: Options, mode: String) -> [String] {
-    ["--mode", mode]
+  private static func passed(
+    _ parsed: Options, mode: String, _ clock: EnvironmentSpecification.Clock
+  ) -> [String] {
+    // Without a recording date, each run would begin at another time.
+    let beginsNow = mode == "mock" && clock.start == nil && clock.kind != "system"
+    return ["--mode", mode] + (beginsNow ? ["--start", RFC3339.format(Date())] : [])
       + runOptions.flatMap { option in
         parsed.all(option.name).flatMap {
           option.isValueOptional
             ? ["\(option.name)=\($0)"] : option.value == nil ? [option.name] : [option.name, $0]
         }
       }
+  }
+
+  /// What the runs were isolated with.
+  private static func settings(of outcomes: [ReplayRun.Outcome], _ options: RunOptions) -> DifferenceKind.Settings {
+    let report = outcomes.first?.report
+    return .init(
+      isolation: report?.isolation?.kind, clock: report?.clock.kind ?? "frozen",
+      isRandom: options.specification.isolation?.random == true)
   }
 
   /// The files of `--report` and `--html`, opened before the runs.

@@ -55,7 +55,7 @@ struct VerifyPage {
 
   private func append(_ difference: Difference, to html: inout HTML) {
     html.element("div", ["class": "finding"]) { html in
-      html.element("h3", text: difference.place + (difference.byte.map { ", byte \($0)" } ?? ""))
+      html.element("h3", text: difference.position)
       Self.table(["Runs", "Value"], &html) { html in
         for value in difference.values {
           html.element("tr") { html in

@@ -93,7 +93,7 @@ struct VerifyResult: Encodable, Sendable {
         + String(format: "%.2f s in all", seconds)
     ]
     if !deterministic {
-      lines.append("the same in these runs: " + groups.map { Difference.list($0, limit: 20) }.joined(separator: " | "))
+      lines.append(Difference.text(of: groups))
     }
     lines += Difference.lines(differences, styled)
     for run in runs.prefix(10) where !deterministic {

@@ -20,7 +20,7 @@ struct ScopedRun {
 
   let test: Test
   let testCase: Test.Case?
-  let configuration: TestEnvironment.Configuration
+  var configuration: TestEnvironment.Configuration
   /// The path of a file for the journal with requests; nil if the journal is not needed.
   var journal: String?
   /// Handles an issue of the test; nil drops it.

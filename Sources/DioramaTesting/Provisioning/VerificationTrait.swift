@@ -56,6 +56,8 @@ public struct VerificationTrait: TestTrait, SuiteTrait, TestScoping {
     // What fails in the same way in each run is reported once.
     let reported = Guarded<Set<String>>([])
     var finished: [Finished] = []
+    // In mode mock, each run would begin at another time.
+    let start = RFC3339.format(Date())
     for group in plan.groups {
       // Threads of a test process are scheduled as a whole: busy processors are the only disturbance.
       let busy =
@@ -67,7 +69,7 @@ public struct VerificationTrait: TestTrait, SuiteTrait, TestScoping {
         finished += try await withoutActuallyEscaping(function) { function in
           try await withThrowingTaskGroup(of: Finished.self) { tasks in
             for conditions in group {
-              tasks.addTask { try await finish(run, conditions.run, in: folder, reported, function) }
+              tasks.addTask { try await finish(run, conditions.run, in: folder, from: start, reported, function) }
             }
             return try await tasks.reduce(into: []) { $0.append($1) }
           }
@@ -94,20 +96,20 @@ public struct VerificationTrait: TestTrait, SuiteTrait, TestScoping {
   }
 
   private static func text(_ comparison: TraceComparison, runs: Int) -> String {
-    let groups = comparison.groups.map { Difference.list($0, limit: 20) }.joined(separator: " | ")
     let lines =
-      ["\(counted(runs, "run")) of the test differ", "the same in these runs: \(groups)"]
+      ["\(counted(runs, "run")) of the test differ", Difference.text(of: comparison.groups)]
       + Difference.lines(comparison.differences) + comparison.notes.map { "note: \($0.escapedForTerminal)" }
     return lines.joined(separator: "\n  ")
   }
 
   private func finish(
-    _ run: ScopedRun, _ number: Int, in folder: String, _ reported: Guarded<Set<String>>,
+    _ run: ScopedRun, _ number: Int, in folder: String, from start: String, _ reported: Guarded<Set<String>>,
     _ function: @concurrent @Sendable () async throws -> Void
   ) async throws -> Finished {
     var run = run
     let journal = "\(folder)/\(number).ndjson"
     run.journal = journal
+    run.configuration.mockStart = start
     let issues = Guarded<[String]>([])
     run.handlingIssue = { issue in
       let text = "\(issue)"

@@ -23,6 +23,8 @@ extension TestEnvironment {
     /// provisioned.
     var failure: DioramaTestingError?
     var host: Host?
+    /// The instant at which the clock begins in mode `mock`, if no setting says so; nil for the time of provisioning.
+    var mockStart: String?
 
     /// Creates a configuration.
     ///
@@ -132,6 +134,7 @@ extension TestEnvironment {
       all.settings = settings.inside(outer.settings)
       all.failure = failure ?? outer.failure
       all.host = host ?? outer.host
+      all.mockStart = mockStart ?? outer.mockStart
       return all
     }
 
@@ -175,6 +178,10 @@ extension TestEnvironment {
       // The file's kind is for diorama run: most tests use endpoints.
       if !isIsolated { settings.isolation = nil }
       settings.mode = mode.rawValue
+      if mode == .mock, let mockStart, settings.clock?.start == nil, settings.clock?.kind != "system" {
+        settings.clock = settings.clock ?? .init()
+        settings.clock?.start = mockStart
+      }
       settings.name = identity.name
       settings.command = identity.filter
       settings.caller = "test"

@@ -22,11 +22,12 @@ import Transforms
         guard !state.withLock({ $0.isOver }) else {
           throw CodedError(.noUpstream, "the environment has ended; create another one")
         }
-        // A clock that is moved by up to a year does not make them expire.
-        let dates = [Date(), now, now + 365 * 86_400]
+        // Programs read the authority's certificate when they start, so that it has to outlast moves of the clock.
+        let years = 10 * 365 * 86_400.0
+        let authority = try CertificateAuthority(environment: id, dates: [Date(), now, now - years, now + years])
         let made = try Interceptor(
-          server: server, authority: try CertificateAuthority(environment: id, dates: dates),
-          delegate: InterceptedTraffic(self))
+          server: server, authority: authority,
+          delegate: InterceptedTraffic(self, certificatesUntil: authority.expiry))
         interceptor = made
         return made
       }

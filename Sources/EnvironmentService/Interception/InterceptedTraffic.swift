@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import HTTPMessages
 import HTTPServer
 import Transforms
@@ -9,11 +10,19 @@ import Transforms
   /// Passes intercepted connections to an environment.
   final class InterceptedTraffic: InterceptionDelegate {
     private let environment: Environment
+    /// Until when the certificates are valid.
+    private let expiry: Date
 
     /// Connections share them, so that also the first request of a connection can take the fast path.
     private let handlers = Guarded<[Destination: InterceptedHandler]>([:])
 
-    init(_ environment: Environment) { self.environment = environment }
+    /// - Parameters:
+    ///   - environment: answers the requests, and gets the reports.
+    ///   - expiry: until when the certificates are valid.
+    init(_ environment: Environment, certificatesUntil expiry: Date) {
+      self.environment = environment
+      self.expiry = expiry
+    }
 
     func handler(for destination: Destination) -> any RequestHandler {
       if let known = handlers.withLock({ $0[destination] }) { return known }
@@ -37,7 +46,10 @@ import Transforms
     func relay(for destination: Destination, protocol name: String) -> RelayTarget? {
       guard let target = target(of: destination) else {
         let (host, port) = (Self.host(of: destination), Int(destination.port))
-        guard !environment.isDenied(host: host, port: port) else { return nil }
+        guard !environment.isDenied(host: host, port: port) else {
+          noteDenied(destination)
+          return nil
+        }
         if environment.mode.mayReachNetwork {
           environment.fail(
             "\(destination) was refused: the host is not among the allowed hosts; add --allow \(destination.host), or "
@@ -58,14 +70,47 @@ import Transforms
       return target(of: destination)
     }
 
+    func refusesSilentClient(for destination: Destination) -> Bool {
+      // Browsers open connections to web servers in advance.
+      guard ![80, 443].contains(destination.port), !destination.isProxy,
+        environment.isDenied(host: Self.host(of: destination), port: Int(destination.port))
+      else { return false }
+      noteDenied(destination)
+      return true
+    }
+
+    private func noteDenied(_ destination: Destination) {
+      environment.noteRemark("\(destination) was refused: the host is denied (--deny, isolation.deny)")
+    }
+
+    /// Programs that trust only the system's certificates need files that only namespaces can replace.
+    private func noteSystemTrust() {
+      guard environment.isolationKind != "namespaces" else { return }
+      environment.noteRemark(
+        "programs that trust only the system's certificates (such as wget, and Swift's URLSession) do not trust those of the "
+          + "environment: that needs namespaces")
+    }
+
     func noticed(_ event: InterceptionEvent) {
       switch event {
       case .certificateRefused(let destination, let cause):
         guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
+        guard environment.now <= expiry else {
+          return environment.fail(
+            "the command refused the environment's certificate for \(destination) (\(cause)): the clock is now past its end, "
+              + "\(RFC3339.format(expiry)); begin at a later date with \(environment.specification.startAdvice)")
+        }
+        noteSystemTrust()
         environment.fail(
           "the command seems not to trust the environment's certificate for \(destination) (\(cause)): it may trust only "
             + "its own CAs or a pinned certificate; turn that off in a test build, give it an endpoint (--upstream, --env), "
             + "or, if it does not need the host, add --deny \(destination.host)")
+      case .unused(let destination, let count):
+        guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
+        let what =
+          count == 1 ? "1 TLS connection to \(destination) was" : "\(count) TLS connections to \(destination) were"
+        environment.noteRemark("\(what) closed after the certificate, without a request: a program may not trust it")
+        noteSystemTrust()
       case .handshakeFailed(let destination, let cause):
         environment.noteIntercepted("TLS handshake for \(destination): \(cause)")
       case .unsupported(let destination, let name):

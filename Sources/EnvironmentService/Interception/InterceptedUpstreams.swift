@@ -136,6 +136,12 @@ extension Environment {
     for problem in note.problems { fail(problem) }
   }
 
+  /// Adds a remark about the isolation to the report. Equal lines are added once.
+  func noteRemark(_ line: String) { noteIsolation(IsolationNote(missing: [line])) }
+
+  /// The kind of isolation that is used; nil before a command is isolated.
+  package var isolationKind: String? { state.withLock { $0.isolation?.kind } }
+
   /// Adds a connection to the report whose bytes are relayed and not recorded. Equal lines are added once.
   package func noteRelayed(_ line: String) {
     state.withLock { state in
