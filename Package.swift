@@ -95,7 +95,7 @@ let package = Package(
       name: "HTTPServer", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CEpoll", "CMicroHTTPD", "CNGHTTP2"]),
     .target(
       name: "Interception", dependencies: ["Basics", "HTTPMessages", "EventLoops", "HTTPServer", "CEpoll", "CGnuTLS"]),
-    .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl"]),
+    .target(name: "HTTPClient", dependencies: ["Basics", "HTTPMessages", "EventLoops", "CCurl", "CNGHTTP2"]),
     .target(
       name: "Cassettes",
       dependencies: ["Basics", "EnvironmentConfiguration", "HTTPMessages", "LaunchContract", "CCompression", "CPCRE2"]),

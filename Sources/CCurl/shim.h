@@ -5,7 +5,10 @@
 #error "libcurl is missing. Debian, Ubuntu: apt-get install libcurl4-openssl-dev. Homebrew: brew install curl"
 #endif
 #include <curl/curl.h>
+#include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -89,6 +92,52 @@ static inline CURLcode curl_set_watched_sockets(
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, closes);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
   return code;
+}
+
+// libcurl neither lets its user choose the protocols to offer by ALPN (RFC 7301) nor names the one negotiated, and uses
+// HTTP/2 itself if it has negotiated it. OpenSSL has functions for both (SSL_CTX_set_alpn_protos(3)); they are those of the
+// library that libcurl has loaded, whose headers need not be installed.
+static inline void *_Nullable curl_openssl_function(const char *name) {
+#ifdef RTLD_DEFAULT
+  return dlsym(RTLD_DEFAULT, name);
+#else
+  return dlsym(NULL, name);
+#endif
+}
+
+// NULL if libcurl uses another library, or has no TLS connection.
+static inline const struct curl_tlssessioninfo *_Nullable curl_openssl_session(CURL *easy) {
+  struct curl_tlssessioninfo *session = NULL;
+  if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+  return session->backend == CURLSSLBACKEND_OPENSSL ? session : NULL;
+}
+
+// Calls back at each TLS handshake, which offers no protocols unless the callback adds them with curl_offer_http2.
+static inline CURLcode curl_set_tls_callback(CURL *easy, void *context, curl_ssl_ctx_callback callback) {
+  if (!curl_openssl_session(easy)) return CURLE_NOT_BUILT_IN;
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
+  return code;
+}
+
+// Offers HTTP/2 and HTTP/1.1 in a handshake.
+static inline void curl_offer_http2(void *handshake) {
+  static const unsigned char protocols[] = "\x02h2\x08http/1.1";
+  int (*offer)(void *, const unsigned char *, unsigned int) =
+      (int (*)(void *, const unsigned char *, unsigned int))curl_openssl_function("SSL_CTX_set_alpn_protos");
+  if (offer) offer(handshake, protocols, sizeof protocols - 1);
+}
+
+// Whether the server of a connection without a transfer chose HTTP/2. Receive or send first.
+static inline bool curl_has_http2(CURL *easy) {
+  const struct curl_tlssessioninfo *session = curl_openssl_session(easy);
+  void (*get)(const void *, const unsigned char **, unsigned int *) =
+      (void (*)(const void *, const unsigned char **, unsigned int *))curl_openssl_function("SSL_get0_alpn_selected");
+  const unsigned char *name = NULL;
+  unsigned int length = 0;
+  if (session && session->internals && get) get(session->internals, &name, &length);
+  return length == 2 && memcmp(name, "h2", 2) == 0;
 }
 
 static inline CURLMcode curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

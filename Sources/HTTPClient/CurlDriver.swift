@@ -9,7 +9,8 @@ import HTTPMessages
   import Glibc
 #endif
 
-/// Runs transfers on one event loop with curl's multi interface, driven by socket events (`libcurl-multi(3)`).
+/// Runs transfers on one event loop with curl's multi interface, driven by socket events (`libcurl-multi(3)`), and those of
+/// HTTP/2 on connections that curl opens.
 ///
 /// Other threads post commands to a mailbox; everything else is used by the loop's thread only. Curl allows no calls
 /// from inside its callbacks, so these only note what to do.
@@ -33,14 +34,14 @@ final class CurlDriver: @unchecked Sendable {
   }
 
   private let mailbox = Guarded(Mailbox())
-  private let settings: Settings
+  let settings: Settings
   private let multi: UnsafeMutableRawPointer
-  let isHTTP2: Bool
 
   // Used by the loop's thread only from here.
-  private var place: EventPlace?
+  private(set) var place: EventPlace?
   private var commands: [Command] = []
   private var transfers: [Transfer] = []
+  private lazy var http2 = HTTP2Connections(self)
   /// Transfers whose head arrived in this round.
   private var heads: [Transfer] = []
   private var idle: [EasyHandle] = []
@@ -66,13 +67,10 @@ final class CurlDriver: @unchecked Sendable {
     return min(max(Int(getdtablesize()) / 4 / drivers, 2), 10_000)
   }
 
-  /// - Parameters:
-  ///   - settings: the client's settings.
-  ///   - isHTTP2: whether its connections are for HTTP/2.
+  /// - Parameter settings: the client's settings.
   /// - Throws: ``UpstreamError`` if libcurl cannot be initialised.
-  init(_ settings: Settings, isHTTP2: Bool) throws {
+  init(_ settings: Settings) throws {
     self.settings = settings
-    self.isHTTP2 = isHTTP2
     try Self.prepare()
     guard let multi = curl_multi_init() else { throw Self.cannotStart }
     self.multi = multi
@@ -119,10 +117,11 @@ final class CurlDriver: @unchecked Sendable {
     return isAccepted
   }
 
-  /// Called by a transfer from inside curl when its head has arrived, or its trailers by HTTP/2. The head is delivered at
-  /// the end of the round, perhaps with its body; after the trailers, the transfer ends.
+  /// Called by a transfer from inside curl or nghttp2 when its head has arrived, which is delivered at the end of the
+  /// round, perhaps with its body.
   func headCame(of transfer: Transfer) {
     heads.append(transfer)
+    if transfer.stream != nil { place?.wake() }
   }
 
   // MARK: Raw responses
@@ -157,15 +156,17 @@ final class CurlDriver: @unchecked Sendable {
   private func begin(_ transfer: Transfer) {
     guard !transfer.isCancelled else { return transfer.end(CancellationError()) }
     do {
+      if transfer.isHTTP2, let session = try http2.session(for: transfer) {
+        transfer.prepareUpload()
+        list(transfer)
+        return session.add(transfer)
+      }
       let kept = transfer.trust == .usual ? idle.popLast() : idleByTrust[transfer.trust]?.popLast()
       let easy = try kept ?? EasyHandle(settings, trust: transfer.trust, origin: transfer.origin, driver: self)
       try easy.prepare(transfer)
       transfer.prepareUpload()
       transfer.easy = easy
-      transfer.slot = transfers.count
-      transfer.activity.since = monotonicNanoseconds()
-      if transfers.isEmpty { nextPatrol = transfer.activity.since + patrolInterval }
-      transfers.append(transfer)
+      list(transfer)
       let code = curl_multi_add_handle(multi, easy.raw)
       if code != CURLM_OK {
         end(transfer, UpstreamError.invalid(transfer.origin, String(cString: curl_multi_strerror(code))))
@@ -173,6 +174,13 @@ final class CurlDriver: @unchecked Sendable {
     } catch {
       transfer.end(error)
     }
+  }
+
+  private func list(_ transfer: Transfer) {
+    transfer.slot = transfers.count
+    transfer.activity = Activity(since: monotonicNanoseconds())
+    if transfers.isEmpty { nextPatrol = transfer.activity.since + patrolInterval }
+    transfers.append(transfer)
   }
 
   private func takeMessages() {
@@ -183,6 +191,7 @@ final class CurlDriver: @unchecked Sendable {
       else { continue }
       let code = curl_message_result(message)
       let easy = Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+      easy.session?.connected(code)
       guard let transfer = easy.transfer else { continue }
       end(transfer, code == CURLE_OK ? nil : easy.failure(code, to: transfer.origin).error(for: transfer.origin))
     }
@@ -195,18 +204,51 @@ final class CurlDriver: @unchecked Sendable {
     end(transfer, easy.failure(code, to: transfer.origin).error(for: transfer.origin))
   }
 
-  /// Removes a transfer in any state; an unfinished one loses its connection.
-  private func end(_ transfer: Transfer, _ error: (any Error)?) {
-    guard let easy = transfer.easy.take() else { return }
-    curl_multi_remove_handle(multi, easy.raw)
+  /// Removes a transfer in any state; an unfinished one loses its connection or its stream.
+  func end(_ transfer: Transfer, _ error: (any Error)?) {
+    if let stream = transfer.stream.take() {
+      stream.session.drop(stream)
+      unlist(transfer)
+    } else if let easy = transfer.easy.take() {
+      curl_multi_remove_handle(multi, easy.raw)
+      unlist(transfer)
+      easy.release()
+      keep(easy)
+    } else {
+      return
+    }
+    transfer.end(error)
+  }
+
+  private func unlist(_ transfer: Transfer) {
     let last = transfers.removeLast()
     if last !== transfer {
       transfers[transfer.slot] = last
       last.slot = transfer.slot
     }
-    easy.release()
-    keep(easy)
-    transfer.end(error)
+  }
+
+  // MARK: Connections of HTTP/2
+
+  /// Starts a transfer again that its connection of HTTP/2 has not begun.
+  func restart(_ transfer: Transfer) {
+    guard let stream = transfer.stream.take() else { return }
+    stream.session.drop(stream)
+    unlist(transfer)
+    if !post(.start(transfer)) { transfer.end(UpstreamError.shutDown(transfer.origin)) }
+  }
+
+  /// Opens a connection without a transfer, for the handle's session.
+  func connect(_ easy: EasyHandle, to origin: Origin) throws {
+    let code = curl_multi_add_handle(multi, easy.raw)
+    guard code == CURLM_OK else {
+      throw UpstreamError.invalid(origin, String(cString: curl_multi_strerror(code)))
+    }
+  }
+
+  /// Closes the connection of a handle without a transfer.
+  func disconnect(_ easy: EasyHandle) {
+    curl_multi_remove_handle(multi, easy.raw)
   }
 
   /// Keeps a handle for the next transfer. If it cannot be kept, its connection still stays with the multi handle.
@@ -225,19 +267,19 @@ final class CurlDriver: @unchecked Sendable {
   private func patrol(_ now: UInt64) {
     nextPatrol = now + patrolInterval
     for transfer in transfers {
-      guard let easy = transfer.easy else { continue }
       if transfer.isForgotten {
         end(transfer, CancellationError())
       } else if transfer.isPaused {
         transfer.activity.since = now
         // The upstream may have closed the connection, which curl only notices when it continues.
         check(transfer.resume(sending: true), transfer)
-      } else if let bytes = easy.bytesMoved, bytes == transfer.activity.bytes {
+      } else if let bytes = transfer.bytesMoved, bytes == transfer.activity.bytes {
         if transfer.mayBeSilent { continue }
         guard now - transfer.activity.since >= settings.stallNanoseconds else { continue }
+        transfer.stream?.session.retire()
         end(transfer, UpstreamError.stalled(transfer.origin, after: settings.stallNanoseconds))
       } else {
-        transfer.activity = Activity(bytes: easy.bytesMoved ?? 0, since: now)
+        transfer.activity = Activity(bytes: transfer.bytesMoved ?? 0, since: now)
       }
     }
   }
@@ -297,6 +339,7 @@ final class CurlDriver: @unchecked Sendable {
       if case .start(let transfer) = command { transfer.end(UpstreamError.shutDown(transfer.origin)) }
     }
     mailbox.withLock { $0.commands = [] }
+    http2.close()
     idle = []
     idleByTrust = [:]
     curl_multi_cleanup(multi)
@@ -325,10 +368,7 @@ extension CurlDriver: EventSource {
       curl_multi_socket_action(multi, -1, 0, &running)  // CURL_SOCKET_TIMEOUT
     }
     takeMessages()
-    for transfer in heads {
-      // Curl would wait for the rest of the request.
-      if transfer.hasTrailers { end(transfer, nil) } else { transfer.handOver() }
-    }
+    for transfer in heads { transfer.handOver() }
     heads.removeAll(keepingCapacity: true)
     guard !transfers.isEmpty else { return timer }
     if now >= nextPatrol { patrol(now) }

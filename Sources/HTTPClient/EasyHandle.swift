@@ -19,21 +19,23 @@ final class EasyHandle {
   /// line was joined to it, in freed memory (curl's pull request 11103), so any upstream could crash this process.
   private static let rejectsFoldedStart = curl_version_info(CURLVERSION_FIRST).pointee.version_num < 0x08_01_00
 
-  /// Whether a connection for HTTP/2 with prior knowledge must not be used twice: before 8.0.0, the second request on it
-  /// fails with CURLE_HTTP2.
-  private static let reusesNoPlainHTTP2 = curl_version_info(CURLVERSION_FIRST).pointee.version_num < 0x08_00_00
-
   /// The current transfer.
   private(set) var transfer: Transfer?
+
+  /// The user of the connection without a transfer.
+  weak var session: HTTP2Session?
 
   /// Its trust settings, which never change: curl cannot restore its own defaults.
   let trust: Trust
 
   private let settings: Settings
-  private let isHTTP2: Bool
   private let problem: UnsafeMutablePointer<CChar>
   private let proxyFields = HeaderList(lines: ["Proxy-Connection:"])
   private var code = CURLE_OK
+  /// The result of ``read(into:)`` and ``write(_:)``.
+  private var connectionCode = CURLE_OK
+  /// The number of TLS handshakes to come with a proxy.
+  private var proxyHandshakes = 0
   /// Whether the transfer has a body that curl has copied, and whether it is more than a plain GET.
   private var hasBody = false
   private var isSpecial = false
@@ -56,7 +58,6 @@ final class EasyHandle {
     self.raw = raw
     self.settings = settings
     self.trust = trust
-    isHTTP2 = driver?.isHTTP2 ?? false
     problem = .allocate(capacity: Int(CURL_ERROR_SIZE))
     problem.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setConstants()
@@ -78,12 +79,6 @@ final class EasyHandle {
     let isSameOrigin = transfer.origin == origin
     if !isSameOrigin {
       set(CURLOPT_PROXY, proxy)
-      set(CURLOPT_HTTP_VERSION, Int(version(for: transfer.origin)))
-      if Self.reusesNoPlainHTTP2 {
-        let isPlain = isHTTP2 && transfer.origin.scheme == "http"
-        set(CURLOPT_FRESH_CONNECT, isPlain ? 1 : 0)
-        set(CURLOPT_FORBID_REUSE, isPlain ? 1 : 0)
-      }
     }
     if !proxy.isEmpty, transfer.origin.scheme == "http", !proxy.hasPrefix("socks") {
       // Only curl knows whether no_proxy applies; it writes the absolute form for a proxy.
@@ -101,9 +96,16 @@ final class EasyHandle {
   }
 
   /// Sets the options for a connection without a transfer: TCP, proxy and TLS, without sending a request.
-  func prepareConnection(to origin: Origin) throws {
-    set(CURLOPT_PROXY, settings.proxy(for: origin.scheme))
-    set(CURLOPT_HTTP_VERSION, Int(version(for: origin)))
+  ///
+  /// - Parameters:
+  ///   - origin: the upstream.
+  ///   - offersHTTP2: whether TLS offers HTTP/2 besides HTTP/1.1.
+  func prepareConnection(to origin: Origin, offersHTTP2: Bool = false) throws {
+    let proxy = settings.proxy(for: origin.scheme)
+    set(CURLOPT_PROXY, proxy)
+    // The proxy's handshake comes first, and gets HTTP/1.1. An upstream in no_proxy then gets that as well.
+    proxyHandshakes = proxy.lowercased().hasPrefix("https:") ? 1 : 0
+    if offersHTTP2, origin.scheme == "https" { offerHTTP2() }
     set(CURLOPT_HTTPPROXYTUNNEL, 1)
     set(CURLOPT_URL, origin.description)
     set(CURLOPT_CONNECT_ONLY, 1)
@@ -150,14 +152,52 @@ final class EasyHandle {
       + Int64(curl_get_long(raw, CURLINFO_HEADER_SIZE)) + Int64(curl_get_long(raw, CURLINFO_REQUEST_SIZE))
   }
 
-  /// HTTP/1.1 keeps the case of names, and is used unless the client uses HTTP/2.
-  private func version(for origin: Origin) -> UInt32 {
-    guard isHTTP2 else { return UInt32(CURL_HTTP_VERSION_1_1) }
-    return UInt32(origin.scheme == "https" ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+  // MARK: A connection without a transfer
+
+  /// Reads available bytes.
+  ///
+  /// - Returns: their number, or 0 if there are none; nil at the end of the connection.
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    var count = 0
+    connectionCode = curl_easy_recv(raw, buffer.baseAddress, buffer.count, &count)
+    return connectionCode == CURLE_OK && count > 0 ? count : connectionCode == CURLE_AGAIN ? 0 : nil
   }
+
+  /// Writes what the connection has room for. What is left has to be written next, from the same memory: OpenSSL may
+  /// have encrypted it already (SSL_write(3)).
+  ///
+  /// - Returns: the number of bytes written; nil at the end of the connection.
+  func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    var count = 0
+    connectionCode = curl_easy_send(raw, bytes.baseAddress, bytes.count, &count)
+    return connectionCode == CURLE_OK ? count : connectionCode == CURLE_AGAIN ? 0 : nil
+  }
+
+  /// Why ``read(into:)`` or ``write(_:)`` returned nil.
+  func end(of origin: Origin) -> UpstreamError {
+    connectionCode == CURLE_OK ? .cut(origin) : failure(connectionCode, to: origin).error(for: origin)
+  }
+
+  /// Whether the server chose HTTP/2; to be asked after ``read(into:)``.
+  var hasHTTP2: Bool { curl_has_http2(raw) }
+
+  /// Offers HTTP/2 at TLS if libcurl uses OpenSSL.
+  private func offerHTTP2() {
+    _ = curl_set_tls_callback(raw, Unmanaged.passUnretained(self).toOpaque()) { _, handshake, context in
+      guard let handshake, let context else { return CURLE_OK }
+      Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { easy in
+        if easy.proxyHandshakes == 0 { curl_offer_http2(handshake) } else { easy.proxyHandshakes -= 1 }
+      }
+      return CURLE_OK
+    }
+  }
+
+  // MARK: Setup
 
   private func setConstants() {
     set(CURLOPT_NOSIGNAL, 1)
+    // It keeps the case of names. HTTP/2 is not curl's (HTTP2Session).
+    set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     // Otherwise a cancelled transfer blocks the thread on getaddrinfo.
     set(CURLOPT_QUICK_EXIT, 1)
     set(CURLOPT_PROTOCOLS_STR, "http,https")

@@ -11,7 +11,7 @@ package import HTTPMessages
 
 /// Sends requests to upstreams unchanged: it adds and decodes nothing, and follows no redirects.
 ///
-/// Transfers run on libcurl's multi interface: those started on the thread of an ``EventLoop`` stay on it, all others
+/// Transfers run on libcurl's multi interface, those of HTTP/2 on connections that it opens: those started on the thread of an ``EventLoop`` stay on it, all others
 /// run on the client's own thread. No thread ever blocks on an upstream. Connections are kept and reused. If a kept
 /// connection turns out to be closed before the first byte of the response, libcurl repeats the request once (RFC 9112,
 /// 9.3.1).
@@ -60,16 +60,10 @@ package final class HTTPClient: Sendable {
 
   private struct State {
     /// By event loop, which they keep alive.
-    var drivers: [DriverKey: CurlDriver] = [:]
+    var drivers: [ObjectIdentifier: CurlDriver] = [:]
     /// The client's own loop.
     var own: EventLoop?
     var isOver = false
-  }
-
-  /// HTTP/2 has its own drivers, so that no connection is used for another version.
-  private struct DriverKey: Hashable {
-    let loop: ObjectIdentifier
-    let isHTTP2: Bool
   }
 
   private let settings: Settings
@@ -91,9 +85,12 @@ package final class HTTPClient: Sendable {
   ///
   /// The header fields are sent in order, with their case and repetitions, after `Host` (the request's, else the
   /// origin's authority). Hop-by-hop fields and `Expect` are dropped; `Content-Length` or chunked coding follows from
-  /// the body. The body of a `HEAD` request is not sent. With ``Request/isHTTP2``, HTTP/2 is used: with prior knowledge for
-  /// `http`, negotiated for `https`, where a server without it gets HTTP/1.1. Cancelling the task ends the transfer; so does abandoning the
+  /// the body. The body of a `HEAD` request is not sent. Cancelling the task ends the transfer; so does abandoning the
   /// response's stream.
+  ///
+  /// With ``Request/isHTTP2``, HTTP/2 is used: with prior knowledge for `http`, negotiated for `https`, where a server
+  /// without it gets HTTP/1.1, and through the tunnel of a proxy (`CONNECT`) for both. When such a response ends, the rest
+  /// of the request is not sent.
   ///
   /// - Parameters:
   ///   - request: the request; its target in origin form (`/path?query`) or `*` is sent as is.
@@ -105,7 +102,7 @@ package final class HTTPClient: Sendable {
   /// - Throws: ``UpstreamError``, of kind `.other` also if descriptors or threads run out; the error of the request's
   ///   stream; `CancellationError`.
   package func send(_ request: Request, to origin: Origin, trust: Trust = .usual) async throws -> Response {
-    let driver = try driver(for: origin, isHTTP2: request.isHTTP2)
+    let driver = try driver(for: origin)
     let transfer = try Transfer(request, to: origin, trust: trust, on: driver)
     return try await withTaskCancellationHandler {
       // The transfer resumes it exactly once.
@@ -175,16 +172,16 @@ package final class HTTPClient: Sendable {
   }
 
   /// The driver on this thread's loop, or on the client's own.
-  private func driver(for origin: Origin, isHTTP2: Bool = false) throws -> CurlDriver {
+  private func driver(for origin: Origin) throws -> CurlDriver {
     let current = EventLoop.current
     return try state.withLock { state in
       guard !state.isOver else { throw UpstreamError.shutDown(origin) }
       let loop = try current ?? ownLoop(&state)
-      let key = DriverKey(loop: ObjectIdentifier(loop), isHTTP2: isHTTP2)
+      let key = ObjectIdentifier(loop)
       if let driver = state.drivers[key] { return driver }
       // Remove drivers whose loop has ended.
       state.drivers = state.drivers.filter { !$0.value.isOver }
-      let driver = try CurlDriver(settings, isHTTP2: isHTTP2)
+      let driver = try CurlDriver(settings)
       if loop === current { driver.run(on: loop) } else { loop.enqueue { driver.run(on: loop) } }
       state.drivers[key] = driver
       return driver

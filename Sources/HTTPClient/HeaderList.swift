@@ -1,6 +1,12 @@
 import CCurl
 import HTTPMessages
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// A request's header fields in curl's form: a linked list of C strings.
 ///
 /// It uses two blocks of memory instead of two per field. Curl reads the list without changing it; the list must live
@@ -75,6 +81,20 @@ final class HeaderList {
 
   /// The first node, valid as long as this object.
   var first: UnsafeMutablePointer<curl_slist>? { nodes?.baseAddress }
+
+  /// Calls `visit` with the name and the value of each field that is sent.
+  func forEachField(_ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void) {
+    for node in nodes ?? UnsafeMutableBufferPointer(start: nil, count: 0) {
+      guard let text = node.data else { continue }
+      let line = UnsafeRawBufferPointer(start: text, count: strlen(text))
+      guard let end = line.firstIndex(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ";") }) else { continue }
+      var value = line[(end + 1)...].drop { $0 == 0x20 }
+      while let last = value.last, last == 0x20 || last == 0x09 { value = value.dropLast() }
+      // "Name:" is no field, but keeps curl from adding one.
+      guard !value.isEmpty || line[end] == UInt8(ascii: ";") else { continue }
+      visit(UnsafeRawBufferPointer(rebasing: line[..<end]), UnsafeRawBufferPointer(rebasing: value))
+    }
+  }
 
   /// Appends a field of plain text.
   func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {

@@ -42,6 +42,22 @@ struct ResponseHead {
     return false
   }
 
+  /// Takes a field of HTTP/2, of which `:status` comes first.
+  mutating func take(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+    guard name.first == UInt8(ascii: ":") else { return headers.append(String(wire: name), String(wire: value)) }
+    headers = Headers()
+    isHTTP2 = true
+    status = value.reduce(0) { $0 * 10 + Int($1 &- 0x30) }
+  }
+
+  /// Ends a head of HTTP/2.
+  ///
+  /// - Returns: whether it is that of the final response.
+  mutating func end() -> Bool {
+    isComplete = status >= 200
+    return isComplete
+  }
+
   /// Whether trailer fields may follow: those of a chunked body, or of HTTP/2.
   func mayHaveTrailers(answering method: String) -> Bool {
     (isHTTP2 || headers["Transfer-Encoding"] != nil) && !hasNoBody(answering: method)

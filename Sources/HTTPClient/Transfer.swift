@@ -10,12 +10,18 @@ final class Transfer: @unchecked Sendable {
   let method: String
   let target: String
   let fields: HeaderList
+  /// Whether to use HTTP/2 if the upstream has it.
+  let isHTTP2: Bool
   private(set) var upload: Upload
 
   /// Its index in the driver's list.
   var slot = -1
-  /// The handle while the transfer runs.
+  /// The handle while the transfer runs over HTTP/1.1.
   var easy: EasyHandle?
+  /// The stream while the transfer runs over HTTP/2.
+  var stream: HTTP2Stream?
+  /// The connection that refused it last.
+  weak var refuser: HTTP2Session?
   /// Set if it was cancelled before it began.
   var isCancelled = false
   var activity = Activity()
@@ -28,13 +34,11 @@ final class Transfer: @unchecked Sendable {
   private var head = ResponseHead()
   /// The trailers still to come; nil if there can be none.
   private var trailers: Trailers?
-  /// Whether the response is complete by its trailers, although the request may not be: HTTP/2 sends all of them at once. The
-  /// server may then reset the stream, which is an error for libcurl.
-  private(set) var hasTrailers = false
   /// The body's first bytes, until the response is delivered.
   private var early: [UInt8] = []
   private var received = 0
   private var headBytes = 0
+  private var repetitions = 0
   private var pipe: BytePipe?
   private var isReceivingPaused = false
   private var isSendingPaused = false
@@ -45,7 +49,9 @@ final class Transfer: @unchecked Sendable {
 
   static let earlyLimit = 65_536
   /// The maximum size of all heads and trailers together in bytes. libcurl limits each line and each head only.
-  private static let headLimit = 1 << 20
+  static let headLimit = 1 << 20
+  /// How often a request is sent again that servers have refused.
+  private static let mostRepetitions = 3
   private static let pipeCapacity = 262_144
 
   /// - Throws: ``UpstreamError`` for a request that cannot be sent.
@@ -61,6 +67,7 @@ final class Transfer: @unchecked Sendable {
     method = request.method
     target = request.target
     fields = try HeaderList(request, to: origin)
+    isHTTP2 = request.isHTTP2
     upload = Upload(request.body)
     receiver = nil
   }
@@ -78,6 +85,7 @@ final class Transfer: @unchecked Sendable {
     method = request.method
     target = request.target
     fields = request.fields
+    isHTTP2 = false
     upload = Upload(.bytes(request.body))
   }
 
@@ -92,33 +100,29 @@ final class Transfer: @unchecked Sendable {
   ///
   /// - Returns: false to end the transfer.
   func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-    headBytes += line.count
-    guard headBytes <= Self.headLimit else {
-      failure = UpstreamError(
-        kind: .other, message: "\(origin) sent more than \(Self.headLimit) bytes of header fields: shorten them"
-      )
-      return false
-    }
+    guard hasRoom(line.count) else { return false }
     if let raw {
       guard raw.take(line) else { return true }
       if raw.isCoded { leaveRaw(raw) }
       driver.headCame(of: self)
     } else if head.isComplete {
-      takeTrailer(line)
+      if let trailers, let field = ResponseHead.field(line) { trailers.append(field.name, field.value) }
     } else if head.take(line) {
-      if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
-      // A call of gRPC that ends with its head.
-      if head.isHTTP2, head.headers["grpc-status"] != nil { hasTrailers = true }
-      driver.headCame(of: self)
+      headCame()
     }
     return true
   }
 
-  private func takeTrailer(_ line: UnsafeRawBufferPointer) {
-    guard let trailers, let field = ResponseHead.field(line) else { return }
-    trailers.append(field.name, field.value)
-    guard head.isHTTP2, !hasTrailers else { return }
-    hasTrailers = true
+  private func hasRoom(_ count: Int) -> Bool {
+    headBytes += count
+    guard headBytes > Self.headLimit else { return true }
+    failure = UpstreamError(
+      kind: .other, message: "\(origin) sent more than \(Self.headLimit) bytes of header fields: shorten them")
+    return false
+  }
+
+  private func headCame() {
+    if head.mayHaveTrailers(answering: method) { trailers = Trailers() }
     driver.headCame(of: self)
   }
 
@@ -168,7 +172,42 @@ final class Transfer: @unchecked Sendable {
 
   func rewindUpload() -> Bool { upload.rewind() }
 
+  // MARK: Called by HTTP/2, which also calls takeBody and readUpload
+
+  /// Adds a field of a head or of trailers.
+  ///
+  /// - Returns: false to end the transfer.
+  func takeField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+    guard hasRoom(name.count + value.count + 4) else { return false }
+    if head.isComplete { trailers?.append(String(wire: name), String(wire: value)) } else { head.take(name, value) }
+    return true
+  }
+
+  /// A head or the trailers are complete.
+  func fieldsEnd() {
+    if !head.isComplete, head.end() { headCame() }
+  }
+
+  /// The response has ended; takes the rest of its body.
+  func takeRest(_ bytes: [UInt8]) { pipe?.finish(with: bytes) }
+
+  /// Whether all of a request of known length has been read.
+  var isUploadComplete: Bool { upload.isComplete }
+
+  /// Prepares sending a request again that the upstream has not processed.
+  ///
+  /// - Returns: false if it cannot be sent again.
+  func rewind() -> Bool {
+    repetitions += 1
+    guard repetitions <= Self.mostRepetitions, head.status == 0, upload.rewind() else { return false }
+    isSendingPaused = false
+    return true
+  }
+
   // MARK: Called by the driver
+
+  /// The number of bytes transferred in both directions; nil while connecting.
+  var bytesMoved: Int64? { stream.map(\.bytesMoved) ?? easy?.bytesMoved }
 
   /// Whether it waits for our side.
   var isPaused: Bool { isReceivingPaused || isSendingPaused }
@@ -185,11 +224,12 @@ final class Transfer: @unchecked Sendable {
     pipe.onReadable { [self] in driver.post(.resumeSending(self)) }
   }
 
-  /// Lets curl continue; on the driver's thread only.
+  /// Lets it continue; on the driver's thread only.
   func resume(receiving: Bool = false, sending: Bool = false) -> CURLcode {
-    guard let easy else { return CURLE_OK }
     if receiving { isReceivingPaused = false }
     if sending { isSendingPaused = false }
+    stream?.resume(receiving: receiving, sending: sending)
+    guard let easy else { return CURLE_OK }
     // The callbacks may pause again during this call.
     let bits = (isReceivingPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0)
     return curl_easy_pause(easy.raw, bits)
@@ -221,7 +261,7 @@ final class Transfer: @unchecked Sendable {
     }
     early = []
     upload.settle()
-    if head.status >= 300, let pipe = upload.pipe {
+    if stream == nil, head.status >= 300, let pipe = upload.pipe {
       // Curl stops sending the body after such a response, so its writer must not wait.
       pipe.abandon()
       if isSendingPaused { driver.post(.resumeSending(self)) }
@@ -249,7 +289,7 @@ final class Transfer: @unchecked Sendable {
 
   /// Ends the transfer: notifies the waiting task, the response's stream and the request's stream.
   func end(_ error: (any Error)?) {
-    let error = failure ?? (hasTrailers && !(error is CancellationError) ? nil : error)
+    let error = failure ?? error
     if error == nil {
       handOver(isWhole: true)
     } else if !(error is CancellationError) {

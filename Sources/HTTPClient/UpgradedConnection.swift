@@ -37,7 +37,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     let code = curl_easy_perform(easy.raw)
     guard code == CURLE_OK else { throw easy.failure(code, to: origin).error(for: origin) }
     let connection = UpgradedConnection(easy, descriptor: curl_get_socket(easy.raw))
-    guard connection.descriptor >= 0 else { throw cut(origin) }
+    guard connection.descriptor >= 0 else { throw UpstreamError.cut(origin) }
     let until = monotonicNanoseconds() + settings.stallNanoseconds
     try connection.sendAll(Array(text.utf8), to: origin, until: until, settings)
     var response = try connection.readHead(from: origin, until: until, settings)
@@ -45,12 +45,6 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
     response.body = .bytes(
       try connection.readRefusal(response, from: origin, until: until, settings))
     return (response, nil)
-  }
-
-  private static func cut(_ origin: Origin) -> UpstreamError {
-    UpstreamError(
-      kind: .cut, message: "\(origin) closed the connection before the end of its response: check the upstream's log"
-    )
   }
 
   private static func head(of request: Request, to token: String, at origin: Origin) throws -> String {
@@ -78,7 +72,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
   private func sendAll(_ bytes: [UInt8], to origin: Origin, until: UInt64, _ settings: Settings) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
-      guard let count = rest.withUnsafeBytes({ write($0) }) else { throw Self.cut(origin) }
+      guard let count = rest.withUnsafeBytes({ write($0) }) else { throw UpstreamError.cut(origin) }
       rest = rest.dropFirst(count)
       if count == 0 { try wait(POLLOUT, for: origin, until: until, settings) }
     }
@@ -99,7 +93,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
         count = read(into: UnsafeMutableRawBufferPointer(buffer))
         written = count ?? 0
       }
-      guard let count else { throw Self.cut(origin) }
+      guard let count else { throw UpstreamError.cut(origin) }
       if count == 0 { try wait(POLLIN, for: origin, until: until, settings) }
     }
   }
@@ -124,7 +118,7 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
         written = count ?? 0
       }
       guard let count else {
-        guard !isChunked, length == nil else { throw Self.cut(origin) }
+        guard !isChunked, length == nil else { throw UpstreamError.cut(origin) }
         return bytes
       }
       if count == 0 { try wait(POLLIN, for: origin, until: until, settings) }
@@ -155,23 +149,11 @@ package final class UpgradedConnection: DuplexChannel, @unchecked Sendable {
   // MARK: The channel
 
   package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-    guard let easy else { return nil }
-    var count = 0
-    switch curl_easy_recv(easy.raw, buffer.baseAddress, buffer.count, &count) {
-    case CURLE_OK: return count == 0 ? nil : count
-    case CURLE_AGAIN: return 0
-    default: return nil
-    }
+    easy.flatMap { $0.read(into: buffer) }
   }
 
   package func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
-    guard let easy else { return nil }
-    var count = 0
-    switch curl_easy_send(easy.raw, bytes.baseAddress, bytes.count, &count) {
-    case CURLE_OK: return count
-    case CURLE_AGAIN: return 0
-    default: return nil
-    }
+    easy.flatMap { $0.write(bytes) }
   }
 
   package func close() { easy = nil }

@@ -51,6 +51,9 @@ struct Upload {
   /// The whole body, if it is in memory.
   var whole: [UInt8]? { pipe == nil && file == nil ? bytes : nil }
 
+  /// Whether all bytes of a known length have been read.
+  var isComplete: Bool { sent == length }
+
   /// Reads the next bytes.
   ///
   /// Never returns more than the declared length: the upstream would take the rest for another request.

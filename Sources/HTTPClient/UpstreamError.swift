@@ -57,6 +57,13 @@ package struct UpstreamError: Error, CustomStringConvertible {
       message: "\(origin) transferred no data for \(seconds) s: check why it hangs, or raise the timeout")
   }
 
+  static func cut(_ origin: Origin, _ detail: String = "") -> UpstreamError {
+    let suffix = detail.isEmpty ? "" : " (\(detail))"
+    return UpstreamError(
+      kind: .cut,
+      message: "\(origin) closed the connection before the end of its response\(suffix): check the upstream's log")
+  }
+
   static func invalid(_ origin: Origin, _ what: String) -> UpstreamError {
     UpstreamError(kind: .other, message: "\(origin): \(what): correct the request")
   }
@@ -120,8 +127,7 @@ struct CurlFailure {
     case CURLE_RECV_ERROR where detail.contains(" alert "), CURLE_SEND_ERROR where detail.contains(" alert "):
       // With TLS 1.3, a server checks the client's certificate after the handshake is complete for the client.
       return (.tls, "failed at TLS", tlsAdvice)
-    case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_SEND_FAIL_REWIND,
-      CURLE_HTTP2, CURLE_HTTP2_STREAM:
+    case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_SEND_FAIL_REWIND:
       return (.cut, "closed the connection before the end of its response", "check the upstream's log")
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING:
       return (.other, "does not answer with HTTP", "correct its address or scheme")
