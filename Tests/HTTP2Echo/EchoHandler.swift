@@ -63,6 +63,9 @@ struct EchoHandler: RequestHandler {
     let pipe = BytePipe()
     let body = request.body
     let method = request.target.split(separator: "/").last.map(String.init) ?? ""
+    if method == "Unauthenticated" {
+      return Response(status: 200, headers: ["Content-Type": "application/grpc", "grpc-status": "16"])
+    }
     guard ["Unary", "ServerStream", "ClientStream", "BidiStream"].contains(method) else {
       // Some clients fail if the response ends before their request.
       try await body.forEachPiece { _ in }

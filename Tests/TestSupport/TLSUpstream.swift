@@ -6,12 +6,13 @@ package import HTTPMessages
 /// It responds to `GET /headers` with the request head.
 ///
 /// - Parameters:
+///   - port: a port of 127.0.0.1 with a server of HTTP/2, to which it passes everything on instead.
 ///   - asksForClient: whether it requires the client certificate `client.pem` in the folder, with the key `client.key`.
 ///   - body: receives the origin and the path of the certificate, which is its own authority. Its folder also contains it
 ///     under its hash, as OpenSSL requires for a folder of authorities.
 /// - Throws: ``Failure`` if openssl or python3 fails; the error that `body` throws.
 package func withTLSUpstream(
-  asksForClient: Bool = false, _ body: (Origin, String) async throws -> Void
+  relayingTo port: UInt16? = nil, asksForClient: Bool = false, _ body: (Origin, String) async throws -> Void
 ) async throws {
   let folder = FileManager.default.temporaryDirectory.appending(path: "diorama-tls-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -26,7 +27,8 @@ package func withTLSUpstream(
   let made = try await onThread { try start(["sh", "-c", "cd '\(folder.path)' && " + make]).finish() }
   guard made.status == 0 else { throw Failure(what: "openssl made no certificate: \(made.words)") }
   let server = try start([
-    "sh", "-c", "cd '\(folder.path)' && exec python3 -c \"$1\" $2", "sh", serverProgram, asksForClient ? "client" : "",
+    "sh", "-c", "cd '\(folder.path)' && exec python3 -c \"$1\" $2", "sh", port == nil ? serverProgram : relayProgram,
+    port.map { "\($0)" } ?? (asksForClient ? "client" : ""),
   ])
   let line = try await onThread { try server.line() }
   guard let port = Int(line) else { throw Failure(what: "python3 does not serve") }
@@ -86,4 +88,25 @@ private let serverProgram = """
   server.handle_error = lambda *arguments: None
   print(server.server_address[1], flush=True)
   server.serve_forever()
+  """
+
+/// Negotiates HTTP/2, and passes on what comes.
+private let relayProgram = """
+  import select, socket, ssl, sys, threading
+  context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+  context.load_cert_chain("cert.pem", "key.pem")
+  context.set_alpn_protocols(["h2"])
+  def relay(client):
+      with client, socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as other:
+          with context.wrap_socket(client, server_side=True) as tls:
+              while True:
+                  for source in [tls] if tls.pending() else select.select([tls, other], [], [])[0]:
+                      data = source.recv(65536)
+                      if not data: return
+                      (other if source is tls else tls).sendall(data)
+  threading.excepthook = lambda *arguments: None
+  listener = socket.create_server(("127.0.0.1", 0))
+  print(listener.getsockname()[1], flush=True)
+  while True:
+      threading.Thread(target=relay, args=[listener.accept()[0]], daemon=True).start()
   """

@@ -301,7 +301,7 @@ final class HTTP2Session {
       // An upstream that does not read cannot make this side collect frames for it.
       guard mayRead, !isWriteBlocked || nghttp2_session_get_outbound_queue_size(session) < 1000 else { return false }
       guard let count = easy.read(into: buffer) else {
-        close(easy.end(of: key.origin))
+        close(end)
         return false
       }
       guard count > 0 else {
@@ -335,7 +335,7 @@ final class HTTP2Session {
       guard let count = output.withUnsafeBytes({ easy.write(UnsafeRawBufferPointer(rebasing: $0[sent...])) }) else {
         // What the upstream sent before it closed the connection is read first.
         isWriteBlocked = true
-        if !mayRead { close(easy.end(of: key.origin)) }
+        if !mayRead { close(end) }
         return false
       }
       sent += count
@@ -355,16 +355,19 @@ final class HTTP2Session {
     }
   }
 
+  /// Why the connection has ended.
+  private var end: UpstreamError {
+    guard received > 0, !hasSettings else { return easy.end(of: key.origin) }
+    return UpstreamError(
+      kind: .other, message: "\(key.origin) does not answer with HTTP/2: correct its address or scheme")
+  }
+
   /// Ends the connection if it has nothing more to do.
   private func closeIfDone(_ now: UInt64) {
     guard sent == output.count, nghttp2_session_want_write(session) == 0 else { return }
     if nghttp2_session_want_read(session) == 0 {
-      // The upstream broke the protocol; it has been told.
-      close(
-        hasSettings
-          ? .cut(key.origin, "it sent invalid HTTP/2")
-          : UpstreamError(
-            kind: .other, message: "\(key.origin) does not answer with HTTP/2: correct its address or scheme"))
+      // The upstream broke the protocol, and has been told.
+      close(hasSettings ? .cut(key.origin, "it sent invalid HTTP/2") : end)
     } else if streams.isEmpty, waiting.isEmpty, isRetired || idleSince + Self.idleTime <= now {
       nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue)
       _ = send()

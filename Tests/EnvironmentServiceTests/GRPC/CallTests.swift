@@ -136,6 +136,31 @@ struct CallTests {
     }
   }
 
+  @Test("that the server ends with its head, before the request ends, are recorded and replayed with their status")
+  func refused() async throws {
+    try await withUpstream { fixture, origin, stop in
+      for mode in [Mode.record, .replay] {
+        let report = try await fixture.run(mode, ["api": origin]) { environment in
+          let caller = try Caller(environment)
+          for _ in 0..<20 {
+            let outgoing = BytePipe()
+            try await outgoing.write(GRPCMessage(Array("one".utf8)).frame)
+            let response = try await caller.send("Unauthenticated", .stream(outgoing, length: nil))
+            let (messages, status) = try await Caller.end(of: response)
+            #expect(messages == [])
+            #expect(status == "16")
+            outgoing.finish()
+          }
+        }
+        #expect(report.ok)
+        await stop()
+      }
+      let interactions = try fixture.cassette().interactions
+      #expect(interactions.count == 20)
+      #expect(interactions.allSatisfy { $0.response.end == .whole && $0.response.headers["grpc-status"] == "16" })
+    }
+  }
+
   @Test("that the app cancels are recorded, and stay open in replay")
   func cancelled() async throws {
     try await withUpstream { fixture, origin, stop in
