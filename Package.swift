@@ -104,7 +104,9 @@ let package = Package(
     .target(
       name: "CassetteChecks",
       dependencies: ["Basics", "Cassettes", "CassetteConversion", "HTTPMessages", "LaunchContract"]),
-    .target(name: "Transforms", dependencies: ["Basics", "Cassettes", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
+    .target(
+      name: "Transforms",
+      dependencies: ["Basics", "Cassettes", "GRPCSchemas", "HTTPMessages", "LaunchContract", "CGnuTLS"]),
     .target(
       name: "Stubs", dependencies: ["Basics", "Cassettes", "EnvironmentConfiguration", "HTTPMessages", "CLibXML2"]),
     .target(name: "CGRPCSchemas", dependencies: ["CProtobuf"]),

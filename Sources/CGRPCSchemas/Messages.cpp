@@ -173,6 +173,14 @@ static diorama_schema_result fromJSON(
 
 }  // namespace diorama
 
+bool diorama_schema_has_method(const diorama_schema *schema, const char *path) {
+  try {
+    return diorama::messageType(*schema, path, true) != nullptr;
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
 diorama_schema_result diorama_schema_to_json(
     const diorama_schema *schema, const char *path, bool is_request, const uint8_t *message, size_t count,
     diorama_bytes *json, diorama_bytes *unknown, diorama_schema_error *error) {

@@ -83,9 +83,10 @@ static std::string place(diorama_schema &schema) {
   return place + ": line " + std::to_string(error.line + 1) + ", column " + std::to_string(error.column + 1);
 }
 
-static std::string advice(const std::string &problem) {
-  if (problem != fileNotFound && problem.find("was not found") == std::string::npos) return "";
-  return " Add its folder as an import path, or make the descriptor set with protoc --include_imports.";
+static std::string advice(const std::string &problem, bool isSource) {
+  if (problem == fileNotFound || problem.find("was not found") != std::string::npos)
+    return " Add the folder that contains it with --proto-path DIR, or make the descriptor set with protoc --include_imports.";
+  return isSource ? " Correct the file, or name another one with --proto FILE." : "";
 }
 
 static bool build(diorama_schema &schema, diorama_schema_error *error) {
@@ -96,7 +97,7 @@ static bool build(diorama_schema &schema, diorama_schema_error *error) {
     const protobuf::FileDescriptor *file = schema.pool.FindFileByName(name);
     if (!file || !schema.firstError.problem.empty()) {
       const std::string problem = schema.firstError.problem.empty() ? "it is invalid" : schema.firstError.problem;
-      return fail(error, problem + advice(problem), schema.firstError.problem.empty() ? name : place(schema));
+      return fail(error, problem + advice(problem, schema.firstError.line >= 0), schema.firstError.problem.empty() ? name : place(schema));
     }
     pending.push_back(file);
   }
@@ -138,13 +139,13 @@ static bool addSource(diorama_schema &schema, const std::string &path, diorama_s
       schema.sources.push_back(name);
       return true;
     case Tree::SHADOWED:
-      return fail(error, other + " has the same name; add a folder that contains both as an import path", path);
+      return fail(error, other + " has the same name; add a folder that contains both with --proto-path DIR", path);
     case Tree::CANNOT_OPEN:
       return fail(error, strerror(errno), path);
     case Tree::NO_MAPPING:
       break;
   }
-  return fail(error, "it is in no import path; write its path as that of the import path begins", path);
+  return fail(error, "it is in no import path; write its path as that of --proto-path begins", path);
 }
 
 static bool addSet(diorama_schema &schema, const std::string &path, diorama_schema_error *error) {
@@ -160,7 +161,18 @@ static bool addSet(diorama_schema &schema, const std::string &path, diorama_sche
 static bool addFile(diorama_schema &schema, const std::string &path, diorama_schema_error *error) {
   // Opening a pipe would wait for a writer.
   struct stat status;
-  if (stat(path.c_str(), &status) != 0) return fail(error, strerror(errno), path);
+  if (stat(path.c_str(), &status) != 0) {
+    const int reason = errno;
+    std::string found;
+    // As protoc does: a path may begin in one of the import paths.
+    if (reason == ENOENT && schema.tree.VirtualFileToDiskFile(path, &found)) {
+      schema.sources.push_back(path);
+      return true;
+    }
+    return fail(
+        error, std::string(strerror(reason)) + "; correct the path in --proto FILE, which begins in the current folder or in a "
+        "folder of --proto-path DIR", path);
+  }
   if (!S_ISREG(status.st_mode)) return fail(error, "it is not a regular file", path);
   if (status.st_size > largestFile) return fail(error, "it has more than 64 MB", path);
   const std::string extension = ".proto";
@@ -213,6 +225,41 @@ bool diorama_schema_add_descriptor(
     return true;
   } catch (const std::exception &exception) {
     return diorama::fail(error, exception.what());
+  }
+}
+
+bool diorama_schema_add_set(
+    diorama_schema *schema, const uint8_t *bytes, size_t count, diorama_schema_error *error) {
+  try {
+    protobuf::FileDescriptorSet set;
+    if (count > INT32_MAX || !set.ParseFromArray(bytes, static_cast<int>(count)))
+      return diorama::fail(error, "the bytes are not a FileDescriptorSet");
+    for (const auto &file : set.file()) schema->given.files[file.name()] = file;
+    return true;
+  } catch (const std::exception &exception) {
+    return diorama::fail(error, exception.what());
+  }
+}
+
+diorama_bytes diorama_schema_descriptor_set(const diorama_schema *schema, const char *path) {
+  try {
+    const auto found = schema->methods.find(path);
+    if (found == schema->methods.end()) return diorama_bytes{nullptr, 0};
+    protobuf::FileDescriptorSet set;
+    std::set<std::string> visited;
+    std::vector<const protobuf::FileDescriptor *> pending{found->second->file()};
+    while (!pending.empty()) {
+      const protobuf::FileDescriptor *file = pending.back();
+      pending.pop_back();
+      // Those of libprotobuf itself are always known.
+      if (!visited.insert(file->name()).second || protobuf::DescriptorPool::generated_pool()->FindFileByName(file->name()))
+        continue;
+      file->CopyTo(set.add_file());
+      for (int index = 0; index < file->dependency_count(); index++) pending.push_back(file->dependency(index));
+    }
+    return diorama::copy(set.SerializeAsString());
+  } catch (const std::exception &) {
+    return diorama_bytes{nullptr, 0};
   }
 }
 

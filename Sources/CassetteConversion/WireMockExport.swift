@@ -110,7 +110,7 @@ package enum WireMockExport {
         case .form: .form
         case .multipart: .multipart
         // The other kinds are only used by a rule.
-        case .bytes, .kept, .xml: .bytes
+        case .bytes, .kept, .xml, .messages: .bytes
         }
       }
     }

@@ -161,7 +161,7 @@ package struct PartMeter: Sendable {
 
   private struct Measured {
     var part: BodyPart
-    /// The number of line breaks, each CR and each LF, in the body up to its end.
+    /// The number of line breaks, each CR and each LF, in the body up to its end; in gRPC the number of messages.
     var line: Int
     /// The number of bytes from the last of them to its end.
     var column: Int
@@ -206,6 +206,24 @@ package struct PartMeter: Sendable {
 
   private mutating func add(_ bytes: ArraySlice<UInt8>, at milliseconds: Int, isWhole: Bool) {
     column += bytes.count
+    if messageEnds?.kind == .grpc {
+      if isWhole { (line, column) = (line + 1, 0) }
+    } else {
+      countLines(bytes)
+    }
+    let grain = messageEnds == nil ? Self.grain : 1
+    if let last = all.last?.part, !self.isWhole, milliseconds - last.milliseconds < grain {
+      all[all.count - 1] = Measured(
+        part: BodyPart(milliseconds: last.milliseconds, count: last.count + bytes.count), line: line, column: column)
+    } else {
+      all.append(
+        Measured(
+          part: BodyPart(milliseconds: milliseconds, count: bytes.count), line: line, column: column))
+    }
+    self.isWhole = isWhole
+  }
+
+  private mutating func countLines(_ bytes: ArraySlice<UInt8>) {
     // Not a loop over the slice, which takes a third of the time of all tests in a debug build.
     bytes.withUnsafeBufferPointer { bytes in
       guard let first = bytes.baseAddress else { return }
@@ -218,16 +236,6 @@ package struct PartMeter: Sendable {
         index += 1
       }
     }
-    let grain = messageEnds == nil ? Self.grain : 1
-    if let last = all.last?.part, !self.isWhole, milliseconds - last.milliseconds < grain {
-      all[all.count - 1] = Measured(
-        part: BodyPart(milliseconds: last.milliseconds, count: last.count + bytes.count), line: line, column: column)
-    } else {
-      all.append(
-        Measured(
-          part: BodyPart(milliseconds: milliseconds, count: bytes.count), line: line, column: column))
-    }
-    self.isWhole = isWhole
   }
 
   private static func isBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
@@ -251,13 +259,14 @@ package struct PartMeter: Sendable {
   /// The parts with their lengths in a body that redaction has changed.
   ///
   /// A part that ended some bytes after a line break ends as many bytes after the same line break there. If redaction
-  /// has changed the number of lines, the lengths are those of the received parts.
+  /// has changed the number of lines, the lengths are those of the received parts. In gRPC, a part that ended with a message
+  /// ends with the same message there.
   ///
   /// - Parameter next: returns the next bytes of the changed body; empty at its end.
   /// - Returns: the parts; their lengths add up to the changed body's, unless the number of lines differs.
   package func parts(in next: () throws -> [UInt8]) rethrows -> [BodyPart] {
-    // gRPC messages keep their lengths.
-    guard !parts.isEmpty, messageEnds?.kind != .grpc else { return parts }
+    guard !parts.isEmpty else { return parts }
+    if messageEnds?.kind == .grpc { return try parts(ofMessagesIn: next) }
     var ends: [Int] = []
     var (start, position, breaks) = (0, 0, 0)
     func endParts(inLineUntil end: Int) {
@@ -278,7 +287,27 @@ package struct PartMeter: Sendable {
     endParts(inLineUntil: position)
     guard breaks == line, ends.count == all.count else { return parts }
     ends[ends.count - 1] = position
-    return ends.indices.compactMap { index in
+    return parts(endingAt: ends)
+  }
+
+  private func parts(ofMessagesIn next: () throws -> [UInt8]) rethrows -> [BodyPart] {
+    var changed = MessageEnds(.grpc)
+    // Where the messages of the changed body end.
+    var messages = [0]
+    var position = 0
+    while case let bytes = try next(), !bytes.isEmpty {
+      messages += changed.ends(in: bytes).map { position + $0 }
+      position += bytes.count
+    }
+    guard messages.count == line + 1 else { return parts }
+    messages.append(position)
+    var ends = all.map { min(messages[$0.line] + $0.column, messages[$0.line + 1]) }
+    ends[ends.count - 1] = position
+    return parts(endingAt: ends)
+  }
+
+  private func parts(endingAt ends: [Int]) -> [BodyPart] {
+    ends.indices.compactMap { index in
       let count = ends[index] - (index == 0 ? 0 : ends[index - 1])
       return count > 0 ? BodyPart(milliseconds: all[index].part.milliseconds, count: count) : nil
     }

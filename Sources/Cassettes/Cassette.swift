@@ -49,6 +49,8 @@ package struct CassetteHeader: Sendable, Equatable {
   package var locale: String?
   /// The seed of the string store.
   package var seed: String?
+  /// The schemas of recorded gRPC services by their names: serialized messages `google.protobuf.FileDescriptorSet`.
+  package var grpcSchemas: [String: [UInt8]] = [:]
   /// Whether the run failed that made it, so that it is not the cassette.
   package var isOfFailedRun = false
   /// In the order of their declaration.

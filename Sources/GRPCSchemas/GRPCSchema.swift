@@ -39,6 +39,14 @@ package final class GRPCSchema: @unchecked Sendable {
     }
   }
 
+  /// Builds a schema from what ``descriptorSet(of:)`` returned.
+  ///
+  /// - Parameter descriptorSet: a serialized message `google.protobuf.FileDescriptorSet`.
+  /// - Throws: ``CodedError`` of kind `broken` if it is invalid or incomplete.
+  package convenience init(descriptorSet: [UInt8]) throws(CodedError) {
+    try self.init { schema, error in diorama_schema_add_set(schema, descriptorSet, descriptorSet.count, error) }
+  }
+
   private init(
     adding add: (OpaquePointer, UnsafeMutablePointer<diorama_schema_error>) -> Bool
   ) throws(CodedError) {
@@ -92,6 +100,18 @@ package final class GRPCSchema: @unchecked Sendable {
     return try Self.isConverted(result, error) ? Self.take(message) : nil
   }
 
+  /// Whether the schema has a method.
+  ///
+  /// - Parameter path: the request's path, `/package.Service/Method`.
+  /// - Returns: whether a service of the schema has it.
+  package func has(_ path: String) -> Bool { diorama_schema_has_method(schema, path) }
+
+  /// The file that defines a method, with what it imports.
+  ///
+  /// - Parameter path: the request's path, `/package.Service/Method`.
+  /// - Returns: a serialized message `google.protobuf.FileDescriptorSet`; empty if the schema does not have the method.
+  package func descriptorSet(of path: String) -> [UInt8] { Self.take(diorama_schema_descriptor_set(schema, path)) }
+
   private static func isConverted(
     _ result: diorama_schema_result, _ error: diorama_schema_error
   ) throws(CodedError) -> Bool {
@@ -125,4 +145,9 @@ package struct GRPCMessageJSON: Sendable, Equatable {
   /// The numbers of fields that the schema does not have and the text therefore lacks, each with the path of its message:
   /// `owner.address.7`. At most 16, sorted.
   package let unknownFields: [String]
+
+  package init(text: String, unknownFields: [String]) {
+    self.text = text
+    self.unknownFields = unknownFields
+  }
 }

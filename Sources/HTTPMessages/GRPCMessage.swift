@@ -62,9 +62,21 @@ package struct GRPCMessageParser: Sendable {
   /// - Returns: the messages that are complete with these bytes.
   /// - Throws: ``CodedError`` if the bytes are not gRPC messages or a message exceeds the limit.
   package mutating func parse(_ bytes: [UInt8]) throws(CodedError) -> [GRPCMessage] {
-    pending += bytes
     var messages: [GRPCMessage] = []
+    try parse(bytes) { messages.append($0) }
+    return messages
+  }
+
+  /// Takes the next bytes of the body.
+  ///
+  /// - Parameters:
+  ///   - bytes: any part of the body, of any size.
+  ///   - receive: called with each message that is complete with these bytes, also with those before an error.
+  /// - Throws: ``CodedError`` if the bytes are not gRPC messages or a message exceeds the limit.
+  package mutating func parse(_ bytes: [UInt8], _ receive: (GRPCMessage) -> Void) throws(CodedError) {
+    pending += bytes
     var start = 0
+    defer { pending.removeFirst(start) }
     while pending.count - start >= GRPCMessage.prefixSize {
       let flags = pending[start]
       guard !hasTrailers else { throw error("bytes follow the trailers, which must be last") }
@@ -76,16 +88,17 @@ package struct GRPCMessageParser: Sendable {
       let end = start + GRPCMessage.prefixSize + length
       guard pending.count >= end else { break }
       hasTrailers = flags & 0x80 != 0
-      messages.append(
+      receive(
         GRPCMessage(
           Array(pending[(start + GRPCMessage.prefixSize)..<end]), isCompressed: flags & 1 != 0, isTrailers: hasTrailers)
       )
       count += 1
       start = end
     }
-    pending.removeFirst(start)
-    return messages
   }
+
+  /// The bytes that are not part of a complete message.
+  package var rest: [UInt8] { pending }
 
   /// The body has ended.
   ///

@@ -38,13 +38,31 @@ subprocess.run([*etcdctl, "get", "--prefix", "k/", "-w", "json"], check=True)
 """
 
 
+# A unary call, a client stream and a call in both directions, with a number that differs in every run.
+FIELDS_CLIENT = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import grpc
+from grpc_service import pet
+number = int.from_bytes(os.urandom(3), "big") + 1
+channel = grpc.insecure_channel(os.environ["DIORAMA_ENDPOINT_API"].split("//")[1], [("grpc.enable_http_proxy", 0)])
+with channel:
+    print(channel.unary_unary("/pets.Store/Find")(pet(sys.argv[2], number), timeout=60).hex())
+    print(channel.unary_unary("/pets.Store/Find")(pet("Max" * 500, number), compression=grpc.Compression.Gzip, timeout=60).hex())
+    print(channel.stream_unary("/pets.Store/Count")(iter([pet("a", number), pet("b", number + 1)]), timeout=60).hex())
+    for answer in channel.stream_stream("/pets.Store/Chat")(iter([pet("c", number), pet("d")]), timeout=60):
+        print(answer.hex())
+"""
+
+
 class Ended:
     """A completed run with its report."""
 
     def __init__(self, mode, cassette, command, options, variables):
         with tempfile.TemporaryDirectory(prefix="diorama-acceptance-") as folder:
             report = pathlib.Path(folder, "report.json")
-            words = support.arguments(mode, cassette, command, options=["--no-config", "--report", report, *options])
+            settings = [] if "--config" in options else ["--no-config"]
+            words = support.arguments(mode, cassette, command, options=[*settings, "--report", report, *options])
             ended = subprocess.run(
                 words, env={**support.environment(), **variables}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                 timeout=support.PATIENCE * 2)
@@ -195,6 +213,47 @@ def schema(checks, folder):
             checks.that(part in text, f"the cassette has {part}", text[:600])
 
 
+def fields(checks, folder):
+    """Rules and redaction for the fields of messages."""
+
+    def settings(name, document):
+        path = folder / name / "diorama.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(document))
+        return ["--config", path]
+
+    def words(name):
+        return [support.python("http2"), "-c", FIELDS_CLIENT, str(support.HERE), name]
+
+    proto = ["--proto", support.HERE / "grpc_service.proto"]
+    ignoring = settings("ignoring", {"matching": {"rules": [{"path": "/pets.Store/*", "ignore": {"json": ["$.number"]}}]}})
+    service = Service()
+    upstream = ["--upstream", f"api=http://127.0.0.1:{service.port}"]
+    cassette, _ = check(
+        checks, "grpcio with a rule", folder, words("Rex"), [*upstream, *proto, *ignoring], service, replayed=[*proto, *ignoring])
+    ended = Ended("replay", cassette, words("Bello"), [*proto, *ignoring], {})
+    checks.that('body $.name: recorded "Rex", got "Bello"' in ended.words, "a miss names the field", ended)
+
+    secret = settings("secret", {
+        "matching": {"rules": [{"ignore": {"json": ["$.number"]}}]}, "redaction": {"json": ["$.name"]}})
+    service = Service()
+    upstream = ["--upstream", f"api=http://127.0.0.1:{service.port}"]
+    cassette = folder / "redacted"
+    with service:
+        recorded = Ended("record", cassette, words("Rexford"), [*upstream, *proto, *secret], {})
+    checks.that(recorded.status == 0, "grpcio with redaction: recorded", recorded)
+    text = json.dumps(support.har(cassette), separators=(",", ":"))
+    bodies = [entry["response"]["content"] for entry in support.har(cassette)]
+    contents = b"".join(support.content(cassette, entry) for entry in support.har(cassette))
+    checks.that(b"Rexford" not in contents and "Rexford" not in text and "UmV4Zm9yZ" not in text, "the secret is in no form in it", text[:600])
+    checks.that('{"name":"<redacted>"' in text and b"<redacted>" in contents, "the mark is in the JSON and the bytes", bodies)
+    ended = Ended("replay", cassette, words("Rexford"), [*proto, *secret], {})
+    checks.that(ended.status == 0 and b"<redacted>".hex() in ended.output, "grpcio with redaction: replayed", ended)
+
+    ended = support.diorama("run", "--no-config", "--proto", "none.proto", "--cassette", folder / "none", "--", "true")
+    checks.that(ended.returncode != 0 and "none.proto: No such file or directory; correct the path in --proto FILE" in ended.stderr, "a missing .proto file is an error", ended)
+
+
 def etcd(checks, folder):
     """etcd's own client: a watch, and calls beside it."""
     server = Etcd(folder / "etcd")
@@ -202,7 +261,7 @@ def etcd(checks, folder):
     check(checks, "etcd isolated", folder, command, ["--isolate", "--map", f"{ETCD}={server.url}"], server, replayed=["--isolate"])
 
 
-SECTIONS = {"direct": checked_directly, "isolated": isolated, "entered": entered, "secure": secure, "endpoints": endpoints, "schema": schema, "etcd": etcd}
+SECTIONS = {"direct": checked_directly, "isolated": isolated, "entered": entered, "secure": secure, "endpoints": endpoints, "schema": schema, "fields": fields, "etcd": etcd}
 
 
 def main():

@@ -149,6 +149,18 @@ struct PartMeterTests {
     #expect(Self.parts(nil, [(3000, "abc"), (3049, "def")]) == [])
   }
 
+  @Test("finds the ends of parts in a redacted body of gRPC by its messages")
+  func redactedMessages() {
+    var meter = PartMeter(.grpc)
+    let (first, second) = ([0, 0, 0, 0, 2, 0x0A, 0x0A] as [UInt8], [0, 0, 0, 0, 1, 7] as [UInt8])
+    meter.add(first, at: 1)
+    meter.add(second, at: 70)
+    #expect(meter.parts.map(\.count) == [7, 6])
+    var rest = [[0, 0, 0], [0, 4, 1, 2, 3, 4, 0, 0, 0, 0, 0]] as [[UInt8]]
+    let parts = meter.parts { rest.isEmpty ? [] : rest.removeFirst() }
+    #expect(parts == [Self.part(1, 9), Self.part(70, 5)])
+  }
+
   @Test("finds the ends of parts in a redacted body by its line breaks", arguments: [nil, StreamKind.lines])
   func redacted(kind: StreamKind?) {
     var meter = PartMeter(kind)

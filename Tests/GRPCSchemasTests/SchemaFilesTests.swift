@@ -51,11 +51,20 @@ struct SchemaFilesTests {
     #expect(try schema.json([8, 1], of: "/Clock/Read", isRequest: false)?.text == #""1970-01-01T00:00:01Z""#)
   }
 
+  @Test("finds a file in an import path")
+  func inImportPath() throws {
+    let files = try ProtoFiles(["common/store.proto": Self.store, "common/pets/pet.proto": Self.pet])
+    let schema = try GRPCSchema(files: ["store.proto"], importPaths: ["\(files.path)/common"])
+    #expect(schema.has(Self.path))
+    #expect(!schema.has("/pets.Store/Lose"))
+  }
+
   @Test("names file, line and column of an error")
   func syntaxError() throws {
     let files = try ProtoFiles(["pet.proto": "syntax = \"proto3\";\nmessage Pet {\n  string name 1;\n}\n"])
     #expect(
-      failure(["\(files.path)/pet.proto"]) == "\(files.path)/pet.proto: line 3, column 15: Missing field number.")
+      failure(["\(files.path)/pet.proto"]) == "\(files.path)/pet.proto: line 3, column 15: Missing field number. "
+        + "Correct the file, or name another one with --proto FILE.")
   }
 
   @Test("names the place of a type that does not exist")
@@ -63,7 +72,8 @@ struct SchemaFilesTests {
     let files = try ProtoFiles(["pet.proto": "syntax = \"proto3\";\nmessage Pet {\n  Owner owner = 1;\n}\n"])
     #expect(
       failure(["\(files.path)/pet.proto"])
-        == "\(files.path)/pet.proto: line 3, column 3: \"Owner\" is not defined.")
+        == "\(files.path)/pet.proto: line 3, column 3: \"Owner\" is not defined. "
+        + "Correct the file, or name another one with --proto FILE.")
   }
 
   @Test("says what to do about a missing import")
@@ -72,7 +82,7 @@ struct SchemaFilesTests {
     let message = try #require(failure(["\(files.path)/store.proto"]))
     #expect(
       message.hasPrefix("\(files.path)/store.proto: line 3, column 1: Import \"pets/pet.proto\" was not found")
-        && message.contains("Add its folder as an import path"))
+        && message.contains("Add the folder that contains it with --proto-path DIR"))
   }
 
   @Test("says what to do about two files with one name")
@@ -82,20 +92,23 @@ struct SchemaFilesTests {
       ["b", "a"].map { "\(files.path)/\($0)/pet.proto" }, importPaths: ["b", "a"].map { "\(files.path)/\($0)" })
     #expect(
       message
-        == "\(files.path)/a/pet.proto: \(files.path)/b/pet.proto has the same name; add a folder that contains both as an import path"
+        == "\(files.path)/a/pet.proto: \(files.path)/b/pet.proto has the same name; add a folder that contains both with --proto-path DIR"
     )
   }
 
   @Test("refuses what is not a file")
   func noFile() throws {
     let files = try ProtoFiles(["folder.proto/file": ""])
-    #expect(failure(["\(files.path)/none.proto"]) == "\(files.path)/none.proto: No such file or directory")
+    #expect(
+      failure(["\(files.path)/none.proto"])
+        == "\(files.path)/none.proto: No such file or directory; correct the path in --proto FILE, which begins in the current "
+        + "folder or in a folder of --proto-path DIR")
     #expect(failure(["\(files.path)/folder.proto"]) == "\(files.path)/folder.proto: it is not a regular file")
     #expect(failure(["/dev/zero"]) == "/dev/zero: it is not a regular file")
   }
 
   @Test("reads a descriptor set, beside source files that import from it")
-  func descriptorSet() throws {
+  func ownDescriptorSet() throws {
     let files = try ProtoFiles(["store.proto": Self.store])
     try files.write(Encoding.message(1, Encoding.pet), to: "pets.protoset")
     let schema = try GRPCSchema(
@@ -119,6 +132,17 @@ struct SchemaFilesTests {
       let schema = try GRPCSchema(fileDescriptors: descriptors)
       #expect(try schema.json(Self.rex, of: Self.path, isRequest: false)?.text == #"{"name":"Rex"}"#)
     }
+  }
+
+  @Test("returns the files of a method, from which the schema can be built again")
+  func descriptorSet() throws {
+    let files = try ProtoFiles(["store/store.proto": Self.store, "common/pets/pet.proto": Self.pet])
+    let schema = try GRPCSchema(files: ["\(files.path)/store/store.proto"], importPaths: ["\(files.path)/common"])
+    let again = try GRPCSchema(descriptorSet: schema.descriptorSet(of: Self.path))
+    let json = try again.json(Self.rex, of: Self.path, isRequest: true)
+    #expect(json?.text == #"{"name":"Rex"}"#)
+    #expect(schema.descriptorSet(of: "/pets.Store/Lose").isEmpty)
+    #expect(throws: CodedError.self) { try GRPCSchema(descriptorSet: [0xFF]) }
   }
 
   @Test("refuses invalid descriptors")

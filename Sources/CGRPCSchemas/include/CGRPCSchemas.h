@@ -11,7 +11,8 @@ extern "C" {
 // https://protobuf.dev/programming-guides/json/).
 //
 // In the order of their use: diorama_schema_create, diorama_schema_add_… (as often as needed), diorama_schema_build, then,
-// from any number of threads, diorama_schema_to_json and diorama_schema_from_json, and diorama_schema_free.
+// from any number of threads, diorama_schema_has_method, diorama_schema_to_json and
+// diorama_schema_from_json, and diorama_schema_free.
 //
 // No input ends the process: parsing is limited in depth, size and memory, and exceptions of C++ become errors. libprotobuf
 // does not write to standard error.
@@ -52,8 +53,20 @@ bool diorama_schema_add_descriptor(
     diorama_schema *_Nonnull schema, const uint8_t *_Nullable bytes, size_t count,
     struct diorama_schema_error *_Nonnull error);
 
+/// A serialized FileDescriptorSet.
+bool diorama_schema_add_set(
+    diorama_schema *_Nonnull schema, const uint8_t *_Nullable bytes, size_t count,
+    struct diorama_schema_error *_Nonnull error);
+
 /// Compiles what was added.
 bool diorama_schema_build(diorama_schema *_Nonnull schema, struct diorama_schema_error *_Nonnull error);
+
+/// Whether a service of the schema has the method. `path` is /package.Service/Method.
+bool diorama_schema_has_method(const diorama_schema *_Nonnull schema, const char *_Nonnull path);
+
+/// The file that defines a method, and what it imports, as a serialized FileDescriptorSet. Empty if no service of the schema has
+/// the method.
+struct diorama_bytes diorama_schema_descriptor_set(const diorama_schema *_Nonnull schema, const char *_Nonnull path);
 
 enum diorama_schema_result {
   DIORAMA_SCHEMA_CONVERTED,

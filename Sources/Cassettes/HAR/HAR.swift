@@ -81,6 +81,11 @@ package enum HAR {
     members.append(
       JSON.Member(
         "upstreams", .object(header.upstreams.map { .init($0.name, .string($0.origin.description)) })))
+    if !header.grpcSchemas.isEmpty {
+      let schemas = header.grpcSchemas.sorted { $0.key < $1.key }
+      members.append(
+        JSON.Member("grpcSchemas", .object(schemas.map { .init($0.key, .string(Base64.encode($0.value))) })))
+    }
     return .object(members)
   }
 
@@ -102,6 +107,9 @@ package enum HAR {
       timeZone: value["timeZone"]?.string, locale: value["locale"]?.string, seed: value["seed"]?.string,
       upstreams: upstreams)
     header.isOfFailedRun = value["failed"] == .bool(true)
+    for member in value["grpcSchemas"]?.object ?? [] {
+      header.grpcSchemas[member.key] = member.value.string.flatMap { Base64.decode($0) }
+    }
     return header
   }
 

@@ -1,5 +1,6 @@
 package import Basics
 import EnvironmentConfiguration
+import HTTPMessages
 import LaunchContract
 
 /// A body in the form in which it is compared: JSON by value, forms by items, multipart by parts, anything else byte
@@ -17,6 +18,8 @@ package enum BodyContent {
   case multipart(Multipart)
   /// XML, only if a rule requests it.
   case xml(XMLContent)
+  /// The messages of a gRPC body whose messages are JSON.
+  case messages([BodyContent])
 
   /// Distinguishes the kinds in a hash.
   enum Tag: UInt8 {
@@ -25,12 +28,15 @@ package enum BodyContent {
     case form = 3
     case multipart = 4
     case xml = 5
+    case messages = 6
   }
 
   /// Parses a body by its type; the result must not outlive its memory.
   package init(_ body: UnsafeRawBufferPointer, contentType: UnsafeRawBufferPointer?) {
     let kind = MediaKind(contentType)
-    if !body.isEmpty, kind == .json || kind.isVague && Self.looksLikeJSON(body), let value = try? JSON.parse(body) {
+    if kind == .messages {
+      self = Self.messages(of: body) ?? .bytes(body)
+    } else if !body.isEmpty, kind == .json || kind.isVague && Self.looksLikeJSON(body), let value = try? JSON.parse(body) {
       self = .json(value)
     } else if !body.isEmpty, kind == .form {
       self = .form(QueryItems(body))
@@ -62,11 +68,22 @@ package enum BodyContent {
     case .auto: self.init(body, type: type, depth: 0)
     case _ where body.isEmpty: self = .bytes(body)
     case .bytes: self = .bytes(body)
-    case .json: self = (try? JSON.parse(body)).map(Self.json) ?? .bytes(body)
+    case .json:
+      var type = type
+      let isCall = type.withUTF8 { MediaKind(UnsafeRawBufferPointer($0)) } == .messages
+      let messages = isCall ? Self.messages(of: body) : nil
+      self = messages ?? (try? JSON.parse(body)).map(Self.json) ?? .bytes(body)
     case .form: self = .form(QueryItems(body))
     case .multipart: self = Multipart(body, contentType: type).map(Self.multipart) ?? .bytes(body)
     case .xml: self = XMLContent(body).map(Self.xml) ?? .bytes(body)
     }
+  }
+
+  /// The messages of a gRPC body, each as JSON or bytes; nil if it does not consist of messages.
+  private static func messages(of body: UnsafeRawBufferPointer) -> BodyContent? {
+    var parser = GRPCMessageParser(limit: .max)
+    guard let messages = try? parser.parse(Array(body)), parser.rest.isEmpty else { return nil }
+    return .messages(messages.map { (try? JSON.parse($0.payload)).map(Self.json) ?? .kept($0.payload) })
   }
 
   private static func looksLikeJSON(_ body: UnsafeRawBufferPointer) -> Bool {
@@ -99,6 +116,10 @@ package enum BodyContent {
     case .xml(let content):
       content.append(to: &hash)
       hash.append(Tag.xml.rawValue)
+    case .messages(let messages):
+      for message in messages { message.append(to: &hash) }
+      hash.append(number: messages.count)
+      hash.append(Tag.messages.rawValue)
     }
   }
 }
@@ -107,6 +128,8 @@ package enum BodyContent {
 enum MediaKind: Equatable {
   /// `missing` includes plain text, which is just as vague.
   case json, form, multipart, missing, other
+  /// gRPC whose messages are JSON.
+  case messages
 
   /// Whether the body may still be JSON.
   var isVague: Bool { self == .missing || self == .form }
@@ -122,6 +145,7 @@ enum MediaKind: Equatable {
     case "application/json", "text/json", "application/json-rpc", "application/jsonrequest": self = .json
     case "application/x-www-form-urlencoded": self = .form
     case "text/plain": self = .missing
+    case "application/grpc+json": self = .messages
     case let name: self = name.hasSuffix("+json") ? .json : name.hasPrefix("multipart/") ? .multipart : .other
     }
   }
@@ -150,6 +174,10 @@ extension BodyContent {
     case .xml(let content):
       guard !patterns.isEmpty else { return self }
       return .xml(try content.mapTexts { text throws(Pattern.TooSlow) in try patterns.removed(from: text, budget) })
+    case .messages(let messages):
+      var kept: [BodyContent] = []
+      for message in messages { kept.append(try message.reduced(by: criteria, budget)) }
+      return .messages(kept)
     }
   }
 }

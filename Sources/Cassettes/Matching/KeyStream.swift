@@ -119,7 +119,7 @@ enum BodyHolding {
     let kind = type.withUTF8 { MediaKind(UnsafeRawBufferPointer($0)) }
     self =
       switch kind {
-      case .json, .form, .multipart: .whole
+      case .json, .form, .multipart, .messages: .whole
       case .missing: .untilKnown
       case .other: .none
       }

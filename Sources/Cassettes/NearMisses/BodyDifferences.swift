@@ -27,6 +27,7 @@ enum BodyDifferences {
     case (.multipart(let recorded), .multipart(let actual)): return parts(recorded, actual)
     case (.xml(let recorded), .xml(let actual)):
       return XMLDifferences(recorded: recorded.events, actual: actual.events, at: place).differences
+    case (.messages(let recorded), .messages(let actual)): return messages(recorded, actual, at: place)
     default: break
     }
     if let recorded = recorded.plainBytes, let actual = actual.plainBytes {
@@ -37,6 +38,20 @@ enum BodyDifferences {
     return [
       Difference(.body, place, recorded: recorded.described(beside: actual), actual: actual.described(beside: recorded))
     ]
+  }
+
+  /// Compares the messages of two gRPC bodies one by one.
+  private static func messages(_ recorded: [BodyContent], _ actual: [BodyContent], at place: String) -> [Difference] {
+    let count = max(recorded.count, actual.count)
+    return (0..<count).flatMap { number in
+      let one = number < recorded.count ? recorded[number] : nil
+      let other = number < actual.count ? actual[number] : nil
+      let place = count > 1 ? "message \(number + 1)" : place
+      guard let one, let other else {
+        return [Difference(.body, place, recorded: one?.preview, actual: other?.preview)]
+      }
+      return between(one, other, at: place)
+    }
   }
 
   /// Compares multipart bodies part by part: by place, or by name if their order does not count.
@@ -151,6 +166,7 @@ extension BodyContent {
     case .form: "form data"
     case .multipart: "multipart data"
     case .xml: "XML"
+    case .messages: "gRPC"
     }
   }
 
@@ -166,6 +182,8 @@ extension BodyContent {
     case .xml(let content):
       guard case .start(let name, _) = content.events.first else { return "" }
       return "`<\(XMLDifferences.local(name))>`"
+    case .messages(let messages):
+      return messages.count == 1 ? messages[0].preview : "\(messages.count) messages"
     }
   }
 }

@@ -130,7 +130,8 @@ extension SoughtRequest {
       ).differences(from: interaction, index: miss.index, name: name, readBody: { _ in recordedBody })
     }
     var scope = MatchingRules.Rule(
-      upstream: book.upstreams.count > 1 ? upstreamName : nil, method: method,
+      upstream: book.upstreams.count > 1 ? upstreamName : nil,
+      method: method == RecordedRequest.streamMethod ? "POST" : method,
       path: String(validating: canonicalPath, as: UTF8.self))
     var causes: [Remedy.Cause] = []
     if let (cause, rule, left) = reordered(differences, scope, rest) {

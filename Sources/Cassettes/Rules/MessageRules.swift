@@ -1,7 +1,7 @@
 import EnvironmentConfiguration
 import HTTPMessages
 
-/// Compares the messages of a WebSocket by the rules that apply to its handshake.
+/// Compares the messages of a WebSocket by the rules that apply to its handshake, or those of a gRPC call in both directions.
 ///
 /// In a text message, JSON counts by value: one that begins with `{` or `[`, also after the digits and the namespace of
 /// a Socket.IO packet (`42/admin,["said",{}]`). Other texts and binary messages count byte by byte. Of the rules,
@@ -15,9 +15,13 @@ package struct MessageRules: Sendable {
   ///   - book: the rules; nil for none.
   ///   - upstream: the name of the handshake's upstream.
   ///   - target: the handshake's target.
-  package init(_ book: RuleBook? = nil, upstream: String? = nil, target: String = "/") {
+  ///   - method: the method by which the rules are looked up.
+  package init(
+    _ book: RuleBook? = nil, upstream: String? = nil, target: String = "/",
+    method: String = RecordedRequest.webSocketMethod
+  ) {
     let path = CanonicalPath.bytes(ofTarget: target)
-    let criteria = book?.criteria(method: RecordedRequest.webSocketMethod, upstream: upstream, path: path) ?? .plain
+    let criteria = book?.criteria(method: method, upstream: upstream, path: path) ?? .plain
     self.criteria = criteria
     titles = book.map { book in criteria.applied.map(book.title) } ?? []
   }

@@ -16,7 +16,9 @@ package struct RuleBook: Sendable {
     let ignored: EchoPlaces
 
     func applies(to method: String, _ upstream: String?, _ path: [UInt8]) -> Bool {
-      (rule.upstream == nil || rule.upstream == upstream) && (rule.method == nil || rule.method == method)
+      // Calls of gRPC are sent with POST.
+      let method = method == RecordedRequest.streamMethod ? "POST" : method
+      return (rule.upstream == nil || rule.upstream == upstream) && (rule.method == nil || rule.method == method)
         && self.path?.matches(path) ?? true
     }
   }
@@ -152,6 +154,24 @@ package struct RuleBook: Sendable {
     }
     criteria.headers = Set(criteria.headers).sorted()
     return criteria
+  }
+
+  /// Whether a rule compares the messages of a gRPC call by their fields, for which they have to be converted to JSON.
+  ///
+  /// - Parameters:
+  ///   - upstream: the name of the call's upstream.
+  ///   - target: in origin form.
+  ///   - onlyJSON: whether rules with patterns do not count, which apply to bytes, too.
+  /// - Returns: the description of the first such rule; nil if the messages are compared as bytes, or not at all.
+  package func ruleForFields(ofCallTo target: String, upstream: String?, onlyJSON: Bool = false) -> String? {
+    let path = CanonicalPath.bytes(ofTarget: target)
+    let body = criteria(method: RecordedRequest.streamMethod, upstream: upstream, path: path).body
+    guard body == .auto || body == .json else { return nil }
+    return rules.indices.first { index in
+      let compiled = rules[index]
+      return compiled.applies(to: RecordedRequest.streamMethod, upstream, path)
+        && (!compiled.json.isEmpty || !compiled.patterns.isEmpty && !onlyJSON || compiled.rule.compare.body == .json)
+    }.map(title)
   }
 
   /// Returns the places of a request whose values the rules echo or ignore, the echoed ones first.

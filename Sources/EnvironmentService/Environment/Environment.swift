@@ -6,7 +6,6 @@ import Diorama
 import EnvironmentConfiguration
 package import Foundation
 import Dispatch
-import GRPCSchemas
 import HTTPMessages
 import HTTPServer
 #if os(Linux)
@@ -54,10 +53,8 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   /// The stubs, the request log, and the files of responses.
   let stubs: StubServer
-  /// Asked from upstreams while recording.
-  let reflectedSchemas = Guarded<ReflectedSchemas>([:])
-  /// The message types of gRPC services; nil if the configuration names none.
-  let grpcSchema: GRPCSchema?
+  /// The questions to upstreams for their schemas while recording.
+  let reflections = Guarded<Reflections>([:])
   /// Makes requests slow or fail.
   let faults: FaultInjector
   /// Sends the requests of stubs with `proxyBaseUrl`, and of webhooks.
@@ -163,7 +160,6 @@ package final class Environment: Sendable {
     var replay: Replay?
     var recorder: CassetteRecorder?
     var stubs: StubServer
-    var grpcSchema: GRPCSchema?
     var faults: FaultSet
     var state: State
     var createdAt = Date()
@@ -208,7 +204,6 @@ package final class Environment: Sendable {
     replay = plan.replay
     recorder = plan.recorder
     stubs = plan.stubs
-    grpcSchema = plan.grpcSchema
     faults = FaultInjector(plan.faults, stubs: plan.stubs)
     // Invalid rules were an error when the environment was planned.
     tokenSigner = try? plan.specification.shift?.compiled().signer
@@ -295,11 +290,12 @@ package final class Environment: Sendable {
     changes.keepIfPossible()
   }
 
-  /// Adds a line to the report for a body that is kept as sent because it decodes to more than the limit.
+  /// Adds a line to the report for a body that is kept without redaction, such as one that decodes to more than the limit.
   func keepAsSent(_ text: String) {
     state.withLock { state in
-      guard state.keptAsSent.count < 1000 else { return }
-      state.keptAsSent.append(String(state.redactor.redact(text).prefix(10_000)))
+      let text = String(state.redactor.redact(text).prefix(10_000))
+      guard state.keptAsSent.count < 1000, !state.keptAsSent.contains(text) else { return }
+      state.keptAsSent.append(text)
       changes.note()
     }
   }

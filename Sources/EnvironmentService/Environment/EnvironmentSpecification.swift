@@ -3,6 +3,7 @@ package import Cassettes
 package import EnvironmentConfiguration
 package import Foundation
 package import LaunchContract
+import GRPCSchemas
 import Transforms
 
 /// A configuration with resolved origins, secrets, rules and ports.
@@ -175,12 +176,16 @@ extension EnvironmentSpecification {
   /// The redactor for everything that the environment saves. It redacts credentials, secrets in upstream headers, and
   /// what the rules name.
   ///
+  /// - Parameters:
+  ///   - token: the environment's token.
+  ///   - schemas: the schemas of gRPC messages.
+  /// - Returns: the redactor.
   /// - Throws: a ``CodedError`` of kind `usage` that names the first invalid rule.
-  func redactor(token: String) throws(CodedError) -> Redactor {
+  func redactor(token: String, schemas: GRPCSchemaSet) throws(CodedError) -> Redactor {
     let compiled = try redaction.compiled()
     return Redactor(
       (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
-      decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit)
+      decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit, schemas: schemas)
   }
 
   /// Checks toggles, defaults and values.

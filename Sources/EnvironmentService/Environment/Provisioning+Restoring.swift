@@ -5,6 +5,7 @@ import Foundation
 import HTTPMessages
 import LaunchContract
 import Stubs
+import Transforms
 
 extension Provisioning {
   /// Plans an environment that continues from a snapshot.
@@ -37,7 +38,8 @@ extension Provisioning {
         ledger: StringLedger(
           stored: strings, mode: progress.live.mode, seed: snapshot.seed, progress: progress.strings),
         live: AppSync(try MutableState(restoring: progress.live), isRestored: true),
-        redactor: try specification.redactor(token: snapshot.token.revealed))
+        redactor: try specification.redactor(
+          token: snapshot.token.revealed, schemas: try grpcSchemas(specification, stored?.cassette.header)))
       state.journal = Journal(counts: progress.counts, last: snapshot.lastJournalNumber)
       state.requests = requests
       state.togglesRead = progress.togglesRead
@@ -66,16 +68,17 @@ extension Provisioning {
             "\(location.har) changed during the restart; it plays from the beginning")
         }
         state.playback = playback
-        replay = opened.shifted(
-          by: try specification.dateShifter(
-            snapshot.mode, recordedAt: stored.cassette.header.recordedAt, clock: snapshot.clock
-          ).shifter)
+        var shifter = try specification.dateShifter(
+          snapshot.mode, recordedAt: stored.cassette.header.recordedAt, clock: snapshot.clock
+        ).shifter
+        shifter?.schemas = state.redactor.schemas
+        replay = opened.shifted(by: shifter)
       }
       return Environment.Plan(
         id: snapshot.id, specification: specification, mode: snapshot.mode, token: snapshot.token.revealed,
         clock: snapshot.clock, seed: snapshot.seed, recordedAt: snapshot.recordedAt, notes: notes,
         upstreams: snapshot.upstreams, replay: replay, recorder: recorder,
-        stubs: stubs, grpcSchema: try grpcSchema(specification), faults: faults, state: state,
+        stubs: stubs, faults: faults, state: state,
         createdAt: RFC3339.parse(snapshot.createdAt) ?? Date(), isRestored: true)
     } catch {
       recorder?.release()

@@ -65,8 +65,10 @@ package enum Provisioning {
       specification.seed ?? recorded?.seed ?? stored?.strings.seed ?? (mode == .mock ? mockSeed : randomSeed())
     let stubs = try stubs(specification, mode: mode, seed: seed)
     notes += stubs.state.withLock(\.notes)
-    let grpcSchema = try grpcSchema(specification)
-    let (shifter, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
+    let schemas = try grpcSchemas(specification, recorded)
+    let (dates, moved) = try specification.dateShifter(mode, recordedAt: recorded?.recordedAt, clock: clock)
+    var shifter = dates
+    shifter?.schemas = schemas
     if let moved { notes.append(moved) }
     let recordedAt = recorded?.recordedAt ?? (mode.mayRecord ? clock.start ?? clock.provisioned : nil)
 
@@ -76,7 +78,7 @@ package enum Provisioning {
         stored: stored?.strings ?? StringStoreFile(seed: seed, recording: nil, entries: [:]), mode: mode, seed: seed),
       live: AppSync(
         try MutableState(mode: mode, clock: clock, toggles: specification.toggles, values: specification.values)),
-      redactor: try specification.redactor(token: token))
+      redactor: try specification.redactor(token: token, schemas: schemas))
     if let stored {
       let opened = try stored.replay(
         upstreams, rules: rules, order: specification.order, redactor: state.redactor)
@@ -85,6 +87,7 @@ package enum Provisioning {
           "\(opened.index.unassigned.count) of \(stored.cassette.interactions.count) interactions belong to no declared "
             + "upstream and are not replayed")
       }
+      if let note = opened.note { notes.append(note) }
       state.playback = Playback(index: opened.index, uniquely: specification.playsUniquely)
       replay = opened.shifted(by: shifter)
     }
@@ -102,7 +105,7 @@ package enum Provisioning {
     return Environment.Plan(
       id: hooks.id ?? UUID().uuidString.lowercased(), specification: specification, mode: mode, token: token,
       clock: clock, seed: seed, recordedAt: recordedAt, notes: notes, upstreams: upstreams, replay: replay,
-      recorder: recorder, stubs: stubs, grpcSchema: grpcSchema,
+      recorder: recorder, stubs: stubs,
       faults: try CodedError.translating(
         to: .usage,
         // What an isolated command will ask for is not known yet.
@@ -126,10 +129,21 @@ package enum Provisioning {
       areTemplates: specification.stubsAreTemplates ?? false, seed: seed, isActive: mode == .mock)
   }
 
-  /// Reads the schema of gRPC services; nil without `proto`.
-  static func grpcSchema(_ specification: EnvironmentSpecification) throws(CodedError) -> GRPCSchema? {
-    guard let files = specification.proto else { return nil }
-    return try GRPCSchema(files: files, importPaths: specification.protoPaths ?? [])
+  /// The schemas of gRPC services: those that `proto` names, and those that the cassette contains.
+  static func grpcSchemas(
+    _ specification: EnvironmentSpecification, _ recorded: CassetteHeader?
+  ) throws(CodedError) -> GRPCSchemaSet {
+    let schemas = GRPCSchemaSet(
+      try specification.proto.map { files throws(CodedError) in
+        try GRPCSchema(files: files, importPaths: specification.protoPaths ?? [])
+      })
+    for (service, bytes) in recorded?.grpcSchemas ?? [:] {
+      schemas.add(
+        try CodedError.translating(
+          at: "\(specification.cassette?.har ?? ""): _diorama.grpcSchemas.\(service)",
+          try GRPCSchema(descriptorSet: bytes)), for: service)
+    }
+    return schemas
   }
 
   /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.

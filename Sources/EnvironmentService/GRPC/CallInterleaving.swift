@@ -1,19 +1,17 @@
 import Basics
 import HTTPMessages
+import Transforms
 
 /// Notes how the messages of a gRPC call in both directions follow each other while the call is recorded.
 final class CallInterleaving: Sendable {
   private struct State {
-    var requests = GRPCMessageParser(limit: CallInterleaving.messageLimit)
-    var responses = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+    var requests = GRPCMessageParser(limit: MessageCodec.messageLimit)
+    var responses = GRPCMessageParser(limit: MessageCodec.messageLimit)
     var answered = 0
     var before: [Int] = []
     var hasEnded = false
     var isBroken = false
   }
-
-  /// The maximum size in bytes of a message.
-  static let messageLimit = 64 << 20
 
   private let state = Guarded(State())
 

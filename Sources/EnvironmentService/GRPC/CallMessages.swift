@@ -5,45 +5,58 @@ import HTTPMessages
 import Transforms
 
 extension Environment {
-  /// The schemas of gRPC services that a server describes itself, by upstream and service.
-  typealias ReflectedSchemas = [String: Task<GRPCSchema?, Never>]
+  /// The questions to upstreams for their schemas, by upstream and service.
+  typealias Reflections = [String: Task<Void, Never>]
 
   /// Adds the messages of a gRPC call as JSON, as far as its schema is known.
   ///
-  /// - Parameters:
-  ///   - interaction: a recorded call.
-  ///   - forwarding: asks the upstream for its schema if the configuration has none.
-  func addMessages(to interaction: inout Interaction, by forwarding: Forwarding) async {
+  /// - Parameter interaction: a recorded call.
+  func addMessages(to interaction: inout Interaction) {
     let path = RecordedURL(interaction.request.url).target
-    var schema = grpcSchema
-    if schema == nil { schema = await reflectedSchema(of: path, by: forwarding) }
-    guard let schema else { return }
-    interaction.request.messages = schema.messages(
-      interaction.request.body, coding: interaction.request.headers["grpc-encoding"], path: path, isRequest: true)
-    interaction.response.messages = schema.messages(
-      interaction.response.body, coding: interaction.response.headers["grpc-encoding"], path: path, isRequest: false)
+    func values(_ body: RecordedBody, _ headers: Headers, isRequest: Bool) -> [JSON] {
+      guard case .bytes(let bytes) = body else { return [] }
+      return MessageCodec(headers, path: path, isRequest: isRequest, schemas: redactor.schemas)?.values(of: bytes) ?? []
+    }
+    interaction.request.messages = values(interaction.request.body, interaction.request.headers, isRequest: true)
+    interaction.response.messages = values(interaction.response.body, interaction.response.headers, isRequest: false)
   }
 
-  /// Asks an upstream once for the schema of a service, by reflection; nil if it does not describe it.
-  private func reflectedSchema(of path: String, by forwarding: Forwarding) async -> GRPCSchema? {
-    guard !GRPCReflection.paths.contains(path) else { return nil }
-    let service = path.prefix { $0 != "?" }.split(separator: "/").first.map(String.init) ?? ""
-    let task = reflectedSchemas.withLock { schemas in
-      let key = "\(forwarding.index) \(service)"
-      if let task = schemas[key] { return task }
-      let task = Task<GRPCSchema?, Never> {
+  /// Keeps the schema of a recorded call in the cassette, so that replay has it without `--proto` and without the server.
+  ///
+  /// - Parameter path: the path of the call.
+  /// - Throws: a ``CodedError`` of kind `cannotWrite`.
+  func keepSchema(of path: String) throws(CodedError) {
+    let path = String(path.prefix { $0 != "?" })
+    guard let schema = redactor.schemas?.schema(of: path) else { return }
+    try recorder?.keepSchema(of: GRPCSchemaSet.service(of: path)) { schema.descriptorSet(of: path) }
+  }
+
+  /// Asks an upstream once for the schema of a service, by reflection, unless it is known.
+  ///
+  /// - Parameters:
+  ///   - path: the path of a call.
+  ///   - forwarding: asks the upstream.
+  func learnSchema(of path: String, by forwarding: Forwarding) async {
+    let path = String(path.prefix { $0 != "?" })
+    guard let schemas = redactor.schemas, schemas.schema(of: path) == nil, !GRPCReflection.paths.contains(path) else {
+      return
+    }
+    let task = reflections.withLock { tasks in
+      let key = "\(forwarding.index) \(GRPCSchemaSet.service(of: path))"
+      if let task = tasks[key] { return task }
+      let task = Task<Void, Never> {
         let question = Task { try await forwarding.reflect(path) }
         let limit = Task {
           try await Delay.sleep(until: .now + .seconds(2))
           question.cancel()
         }
         defer { limit.cancel() }
-        return try? await question.value
+        if let schema = try? await question.value { schemas.add(schema, for: GRPCSchemaSet.service(of: path)) }
       }
-      schemas[key] = task
+      tasks[key] = task
       return task
     }
-    return await task.value
+    await task.value
   }
 }
 
@@ -68,7 +81,7 @@ extension Forwarding {
       let response = try await client.send(request, to: upstream.origin, by: environment.access[index])
       guard response.status == 200, case .stream(let incoming, _) = response.body else { continue }
       defer { incoming.abandon() }
-      var parser = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+      var parser = GRPCMessageParser(limit: MessageCodec.messageLimit)
       while let bytes = try await incoming.read() {
         for message in try parser.parse(bytes) {
           try reflection.receive(message.payload)
@@ -80,47 +93,5 @@ extension Forwarding {
       }
     }
     return nil
-  }
-}
-
-extension GRPCSchema {
-  /// The messages of a body as JSON.
-  ///
-  /// - Parameters:
-  ///   - body: the body; one in a file is not decoded.
-  ///   - coding: the value of `grpc-encoding`.
-  ///   - path: the path of the call.
-  ///   - isRequest: whether it is the request's body.
-  /// - Returns: the messages, `null` for those that cannot be decoded; empty if the method is unknown.
-  func messages(_ body: RecordedBody, coding: String?, path: String, isRequest: Bool) -> [JSON] {
-    guard case .bytes(let bytes) = body else { return [] }
-    var parser = GRPCMessageParser(limit: .max)
-    guard let messages = try? parser.parse(bytes) else { return [] }
-    var all: [JSON] = []
-    for message in messages {
-      do {
-        let payload = try message.decompressed(by: coding)
-        guard let json = try json(payload, of: path, isRequest: isRequest) else { return [] }
-        all.append(try JSON.parse(Array(json.text.utf8)))
-      } catch {
-        all.append(.null)
-      }
-    }
-    return all
-  }
-}
-
-extension GRPCMessage {
-  /// The payload without compression.
-  ///
-  /// - Parameter coding: the value of `grpc-encoding`.
-  /// - Returns: the payload.
-  /// - Throws: an error if the coding is not supported, or the payload does not match it.
-  fileprivate func decompressed(by coding: String?) throws -> [UInt8] {
-    guard isCompressed, coding != "identity" else { return payload }
-    guard let codings = ContentCodings(header: coding ?? "") else {
-      throw CodedError(.broken, "the message coding '\(coding ?? "")' is not supported")
-    }
-    return try codings.decode(payload, limit: CallInterleaving.messageLimit)
   }
 }

@@ -2,6 +2,7 @@ import Basics
 import Cassettes
 import ControlAPI
 import Foundation
+import GRPCSchemas
 import HTTPMessages
 import Transforms
 
@@ -29,12 +30,32 @@ extension Environment {
     case .bytes(let bytes): incoming = BytePipe(holding: bytes)
     case .file: return nil
     }
+    let target = request.sought.target
+    let comparison = replay.requests.comparison
+    let rules = MessageRules(
+      replay.maker.book, upstream: upstreams[request.upstream].name, target: target, method: RecordedRequest.streamMethod)
+    let recordedCodec = MessageCodec(
+      interaction.request.headers, path: target, isRequest: true, schemas: redactor.schemas)
+    let asJSON =
+      recordedCodec?.converts == true
+      ? frames.map { frame in
+        guard frame.isFromApp, frame.message.kind == .binary,
+          let text = recordedCodec?.text(ofFrame: frame.message.payload)
+        else { return frame }
+        return WebSocketFrame(isFromApp: true, time: frame.time, message: WebSocketMessage(.text, text))
+      } : nil
+    let playback = CallPlayback(
+      frames, asJSON: asJSON,
+      comparesJSON: comparison.messages(request.received.headers, target: target, upstream: request.upstream) != nil,
+      rules: rules,
+      codec: MessageCodec(request.received.headers, path: target, isRequest: true, schemas: redactor.schemas))
     let session = CallReplay(
       environment: self, url: interaction.request.url, incoming: incoming, headers: request.received.headers,
+      target: target, responseHeaders: recorded.headers,
       end: recorded.end, trailers: replay.trailers(of: index, addresses: addresses, form: form)?.headers ?? [:])
     openRequests.enter()
     let task = Task {
-      await session.run(WebSocketPlayback(frames, start: 0))
+      await session.run(playback)
       openRequests.leave()
     }
     session.outgoing.onAbandoned {
@@ -107,6 +128,50 @@ struct RecordedCall {
   }
 }
 
+/// Compares the messages of the app in a call with the recorded ones: as JSON if a rule names fields and the schema is known,
+/// otherwise as bytes.
+struct CallPlayback: Sendable {
+  private var compared: WebSocketPlayback
+  /// The same messages as JSON, to describe differences; nil if they are compared as JSON.
+  private var readable: WebSocketPlayback?
+  /// Nil if the messages are not converted.
+  private let codec: MessageCodec?
+
+  /// - Parameters:
+  ///   - frames: the recorded messages.
+  ///   - asJSON: the same with the app's messages as texts, as far as they can be converted; nil if the schema is not known.
+  ///   - comparesJSON: whether those are compared.
+  ///   - rules: what counts in a message.
+  ///   - codec: converts the app's messages.
+  init(
+    _ frames: [WebSocketFrame], asJSON: [WebSocketFrame]?, comparesJSON: Bool, rules: MessageRules, codec: MessageCodec?
+  ) {
+    self.codec = asJSON == nil ? nil : codec
+    compared = WebSocketPlayback(comparesJSON ? asJSON ?? frames : frames, start: 0, rules: rules)
+    if let asJSON, !comparesJSON {
+      readable = WebSocketPlayback(asJSON, start: 0)
+      // What the server sends comes from the other one.
+      _ = readable?.begin()
+    }
+  }
+
+  var isOver: Bool { compared.isOver }
+
+  mutating func begin() -> [WebSocketPlayback.Due] { compared.begin() }
+
+  mutating func take(_ frame: [UInt8]) -> WebSocketPlayback.Outcome {
+    let text = codec?.text(ofFrame: frame).map { WebSocketMessage(.text, $0) }
+    let binary = WebSocketMessage(.binary, frame)
+    guard readable != nil else { return compared.take(text ?? binary) }
+    let described = readable?.take(text ?? binary)
+    let outcome = compared.take(binary)
+    if case .miss = outcome, case .miss(let difference) = described { return .miss(difference) }
+    return outcome
+  }
+
+  mutating func close() -> [WebSocketPlayback.Due]? { compared.close(WebSocketMessage(.close, [])) }
+}
+
 /// Plays the server's side of one recorded gRPC call.
 struct CallReplay: Sendable {
   let environment: Environment
@@ -114,6 +179,10 @@ struct CallReplay: Sendable {
   let incoming: BytePipe
   /// The header fields of the app's request.
   let headers: Headers
+  /// The target of the app's request.
+  let target: String
+  /// The recorded header fields of the response.
+  let responseHeaders: Headers
   let end: BodyEnd
   /// The recorded trailers.
   let recordedTrailers: Headers
@@ -122,12 +191,15 @@ struct CallReplay: Sendable {
   let trailers = Trailers()
 
   init(
-    environment: Environment, url: String, incoming: BytePipe, headers: Headers, end: BodyEnd, trailers: Headers
+    environment: Environment, url: String, incoming: BytePipe, headers: Headers, target: String,
+    responseHeaders: Headers, end: BodyEnd, trailers: Headers
   ) {
     self.environment = environment
     self.url = url
     self.incoming = incoming
     self.headers = headers
+    self.target = target
+    self.responseHeaders = responseHeaders
     self.end = end
     recordedTrailers = trailers
   }
@@ -138,22 +210,23 @@ struct CallReplay: Sendable {
   }
 
   /// Plays until the response has ended, or the app has left.
-  func run(_ playback: WebSocketPlayback) async {
+  func run(_ playback: CallPlayback) async {
     var playback = playback
     do {
       if try await send(playback.begin()) == .isOver { return }
-      var parser = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+      var parser = GRPCMessageParser(limit: MessageCodec.messageLimit)
       while let chunk = try await incoming.read() {
         for message in try parser.parse(chunk) {
-          let sent = environment.redactor.redact(decoded: message.frame, of: headers)
-          switch playback.take(WebSocketMessage(.binary, sent)) {
+          let asked = moved(message.frame, by: environment.replay?.shifter?.reversed, isRequest: true)
+          let sent = environment.redactor.redact(decoded: asked, of: headers, path: target)
+          switch playback.take(sent) {
           case .plays(let due): if try await send(due) == .isOver { return }
           case .miss(let difference): return miss(difference)
           }
         }
       }
       try parser.finish()
-      if let due = playback.close(WebSocketMessage(.close, [])), try await send(due) == .isOver { return }
+      if let due = playback.close(), try await send(due) == .isOver { return }
       guard playback.isOver else { return miss("the request ends here, but more of its messages are recorded") }
       try await ended()
     } catch {
@@ -180,9 +253,16 @@ struct CallReplay: Sendable {
         try await ended()
         return .isOver
       }
-      try await outgoing.write(due.message.payload)
+      try await outgoing.write(moved(due.message.payload, by: environment.replay?.shifter, isRequest: false))
     }
     return .goesOn
+  }
+
+  /// A message with its dates moved.
+  private func moved(_ frame: [UInt8], by shifter: DateShifter?, isRequest: Bool) -> [UInt8] {
+    let fields = isRequest ? headers : responseHeaders
+    guard var messages = shifter?.messages(fields, path: target, isRequest: isRequest) else { return frame }
+    return messages.push(frame) + messages.finish()
   }
 
   /// Ends a call that differs from the recording.

@@ -1,5 +1,6 @@
 import Basics
 import EnvironmentConfiguration
+import GRPCSchemas
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -72,16 +73,19 @@ final class OpenCassette: Sendable {
     redactor: Redactor
   ) throws(CodedError) -> Replay {
     let order = order ?? rules.order ?? .request
+    // Rules may name fields of gRPC messages.
+    let schemas = rules.rules.isEmpty || redactor.schemas?.isEmpty ?? true ? nil : redactor.schemas?.snapshot
     func known(_ isMeant: (Known) -> Bool) -> Replay? {
-      replays.withLock { $0.filter(isMeant).compactMap(\.replay) }
+      guard schemas == nil else { return nil }
+      return replays.withLock { $0.filter(isMeant).compactMap(\.replay) }
         .first { $0.upstreams == upstreams && $0.rules == rules && $0.index.order == order }
     }
     let isPlain = !redactor.changesRequests
     if isPlain, let same = known(\.isPlain) { return same }
     let sought = try SoughtInteractions(self, redactor, byRules: !rules.rules.isEmpty)
     if !isPlain, sought.areAsRecorded, let same = known(\.isAsRecorded) { return same }
-    let replay = try Replay(self, sought, upstreams: upstreams, rules: rules, order: order)
-    guard isPlain || sought.areAsRecorded else { return replay }
+    let replay = try Replay(self, sought, upstreams: upstreams, rules: rules, order: order, schemas: schemas)
+    guard schemas == nil, isPlain || sought.areAsRecorded else { return replay }
     replays.withLock { known in
       known.removeAll { $0.replay == nil }
       known.append(Known(replay: replay, isPlain: isPlain, isAsRecorded: sought.areAsRecorded))

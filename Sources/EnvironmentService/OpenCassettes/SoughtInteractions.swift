@@ -36,7 +36,8 @@ struct SoughtInteractions {
       guard recorded.body.length > 0 else { continue }
       switch recorded.body {
       case .bytes(let body):
-        let redacted = redactor.redact(recorded: body, of: recorded.headers)
+        let redacted = redactor.redact(
+          recorded: body, of: recorded.headers, path: RecordedURL(recorded.url).target)
         if redacted != body { change { $0[index].request.body = .bytes(redacted) } }
       case .file(_, let length):
         guard try isRedacted(index) else { continue }
@@ -71,7 +72,8 @@ struct SoughtInteractions {
   }
 
   private func streamRedactor(_ index: Int) -> BodyRedactor {
-    redactor.body(interactions[index].request.headers, isDecoded: false)
+    let request = interactions[index].request
+    return redactor.body(request.headers, isDecoded: false, path: RecordedURL(request.url).target)
   }
 
   private func read(_ index: Int, _ body: ([UInt8]) -> Void) throws(CodedError) {

@@ -27,6 +27,9 @@ final class CassetteRecorder: Sendable {
     var spools = 0
   }
 
+  /// The maximum size in bytes of a schema that is kept.
+  private static let schemaLimit = 1 << 20
+
   let location: CassetteLocation
   let purpose: PartialLine.Purpose
   private let state: Guarded<State>
@@ -117,10 +120,28 @@ final class CassetteRecorder: Sendable {
   /// - Parameter upstreams: all upstreams.
   /// - Throws: a ``CodedError`` of kind `cannotWrite`.
   func setUpstreams(_ upstreams: [CassetteHeader.Upstream]) throws(CodedError) {
-    var header = state.withLock { $0.header }
-    header.upstreams = upstreams
-    // Of several headers, the last one counts.
-    try append(PartialLine.header(header, purpose: purpose)) { $0.header = header }
+    try change { $0.upstreams = upstreams }
+  }
+
+  /// Adds the schema of a gRPC service to the recording, unless it is there.
+  ///
+  /// - Parameters:
+  ///   - service: the service's name.
+  ///   - descriptorSet: returns the schema, a serialized `google.protobuf.FileDescriptorSet`.
+  /// - Throws: a ``CodedError`` of kind `cannotWrite`.
+  func keepSchema(of service: String, _ descriptorSet: () -> [UInt8]) throws(CodedError) {
+    guard state.withLock({ $0.header.grpcSchemas[service] == nil }) else { return }
+    let bytes = descriptorSet()
+    guard 1...Self.schemaLimit ~= bytes.count else { return }
+    try change { $0.grpcSchemas[service] = bytes }
+  }
+
+  private func change(_ body: (inout CassetteHeader) -> Void) throws(CodedError) {
+    try append { state in
+      body(&state.header)
+      // Of several headers, the last one counts.
+      return PartialLine.header(state.header, purpose: purpose)
+    }
   }
 
   /// Appends an interaction.
@@ -131,12 +152,18 @@ final class CassetteRecorder: Sendable {
   /// - Throws: a ``CodedError`` of kind `cannotWrite`; the file then still ends with the previous line.
   func append(_ interaction: Interaction, number: Int) throws(CodedError) {
     let line = PartialLine.interaction(interaction, number: number)
-    try append(line) { $0.interactions += 1 }
+    try append { state in
+      state.interactions += 1
+      return line
+    }
   }
 
   /// Appends a string.
   func append(_ entry: StringStoreFile.Entry, key: String, ordinal: Int) throws(CodedError) {
-    try append(PartialLine.string(entry, key: key, ordinal: ordinal)) { $0.strings += 1 }
+    try append { state in
+      state.strings += 1
+      return PartialLine.string(entry, key: key, ordinal: ordinal)
+    }
   }
 
   /// Creates a spool for one body.
@@ -195,16 +222,19 @@ final class CassetteRecorder: Sendable {
     state.withLock { $0.lock = nil }
   }
 
-  private func append(_ line: [UInt8], then count: (inout State) -> Void) throws(CodedError) {
+  /// - Parameter change: changes the state, and returns the line for it.
+  private func append(_ change: (inout State) -> [UInt8]) throws(CodedError) {
     try state.withLock { state throws(CodedError) in
       guard let descriptor = state.lock?.descriptor else {
         throw CodedError(.cannotWrite, "the recording of \(location.har) has ended; nothing can be added")
       }
+      let before = state
+      let line = change(&state)
       do throws(CodedError) {
         try FileWriting.write(line, to: descriptor, path: location.partial)
         state.length += off_t(line.count)
-        count(&state)
       } catch {
+        state = before
         // An incomplete line would corrupt the next one.
         _ = ftruncate(descriptor, state.length)
         if state.failure == nil { state.failure = error }

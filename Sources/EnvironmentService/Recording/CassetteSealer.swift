@@ -319,6 +319,7 @@ package enum CassetteSealer {
         header.upstreams.append(upstream)
       }
     }
+    header.grpcSchemas.merge(new.grpcSchemas) { $1 }
     return header
   }
 

@@ -73,6 +73,12 @@ extension DateShifter {
     var moved = request
     moved.target = back.target(request.target)
     moved.headers = back.headers(request.headers)
+    if case .bytes(let bytes) = request.body,
+      var messages = back.messages(request.headers, path: request.target, isRequest: true)
+    {
+      moved.body = .bytes(messages.push(bytes) + messages.finish())
+      return moved
+    }
     if case .bytes(let bytes) = request.body, !bytes.isEmpty,
       let form = Self.form(request.headers["Content-Type"], isFromApp: true, beginning: bytes.first)
     {

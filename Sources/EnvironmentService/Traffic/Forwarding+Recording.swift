@@ -45,7 +45,8 @@ extension Forwarding {
     interaction.response.end = end
     if let interleaving = answered.interleaving {
       interaction.interleaving = interleaving.counts
-      await environment.addMessages(to: &interaction, by: self)
+      environment.addMessages(to: &interaction)
+      try environment.keepSchema(of: answered.request.target)
     }
     try recorder.append(interaction, number: number)
     let tooLarge = noteTooLarge(requestBody, responseBody, of: answered, isCut: isCut)
@@ -88,6 +89,11 @@ extension Forwarding {
         body: responseBody.content, trailers: redactor.redact(response.trailers?.headers ?? [:])))
     recorded.isSetup = ClientMark.isOfSetup
     if inQuery?.isEmpty == true, recorded.request.url != url { inQuery?.hasMatch = true }
+    for (body, found) in [("request", requestBody.found), ("response", responseBody.found)] {
+      for problem in found.problems {
+        environment.keepAsSent("\(request.method) \(redactor.redactURL(url)), \(body): \(problem)")
+      }
+    }
     environment.noteRedacted(
       [
         ("request URL", inQuery ?? .init()), ("request body", requestBody.found), ("response body", responseBody.found),
@@ -98,13 +104,13 @@ extension Forwarding {
 
   func requestSpool(_ request: Request) -> BodySpool? {
     if case .bytes(let bytes) = request.body, bytes.isEmpty { return environment.recorder?.spool() }
-    let redactor = environment.redactor.body(request.headers, isDecoded: false)
+    let redactor = environment.redactor.body(request.headers, isDecoded: false, path: request.target)
     return environment.recorder?.spool(redactor, isCoded: redactor.isCoded)
   }
 
-  func responseSpool(_ response: Response) -> BodySpool? {
+  func responseSpool(_ response: Response, to request: Request) -> BodySpool? {
     environment.recorder?.spool(
-      environment.redactor.body(response.headers, isDecoded: true, isResponse: true),
+      environment.redactor.body(response.headers, isDecoded: true, isResponse: true, path: request.target),
       isCoded: ContentCodings(of: response.headers) != nil
     )
   }

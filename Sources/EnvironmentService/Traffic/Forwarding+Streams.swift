@@ -15,7 +15,7 @@ extension Forwarding {
   ) async {
     var transform = transform
     var decoder = decoder
-    let spool = responseSpool(answered.response)
+    let spool = responseSpool(answered.response, to: answered.request)
     // Ends the transfer as soon as the app disconnects, even while the upstream sends nothing.
     target.onAbandoned { source.abandon() }
     // A body with a length is not a stream, however slowly it arrives, unless its type says so.

@@ -78,6 +78,7 @@ struct Forwarding: Sendable {
   private func send(_ request: Request, given: Given?) async throws -> AnsweredRequest {
     let startedAt = given?.startedAt ?? Date()
     let clock = given?.clock ?? ContinuousClock.now
+    if request.isCall, environment.recorder != nil { await environment.learnSchema(of: request.target, by: self) }
     let spool = requestSpool(request)
     let interleaving = request.isCall && spool != nil ? CallInterleaving() : nil
     var sent = request
@@ -184,7 +185,7 @@ struct Forwarding: Sendable {
         rewritten += rewriter.finish()
         if rewritten != decoded { body = try codings?.encode(rewritten) ?? rewritten }
       }
-      let spool = responseSpool(response)
+      let spool = responseSpool(response, to: answered.request)
       // A stream that has arrived completely is still a sequence of messages.
       if stream != nil { spool?.measure(stream) }
       try spool?.append(decoded, sent: whole, isTooLarge: isTooLarge)

@@ -236,14 +236,14 @@ final class Pipeline: Sendable {
     var first: [UInt8] = []
     switch request.outgoing.body {
     case .stream(let source, _):
-      var parser = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+      var parser = GRPCMessageParser(limit: MessageCodec.messageLimit)
       while byFirstMessage, first.isEmpty, let chunk = try await source.read() {
         held += chunk
         first = try parser.parse(chunk).first?.frame ?? []
       }
       request.outgoing.body = UploadIntake.translated(held, source, nil)
     case .bytes(let bytes):
-      var parser = GRPCMessageParser(limit: CallInterleaving.messageLimit)
+      var parser = GRPCMessageParser(limit: MessageCodec.messageLimit)
       if byFirstMessage { first = try parser.parse(bytes).first?.frame ?? [] }
     case .file: break
     }
@@ -252,6 +252,11 @@ final class Pipeline: Sendable {
     sought.body = .bytes(first)
     request.sought = environment.redactor.redact(sought)
     request.keys = try keys(of: request.sought, upstream: request.upstream)
+    if let movedBack = replay.shifter?.requestBack(sought) {
+      request.keysAsSent = request.keys
+      request.sought = environment.redactor.redact(movedBack)
+      request.keys = try keys(of: request.sought, upstream: request.upstream)
+    }
   }
 
   /// The match keys of a request whose body is in memory; nil if nothing is replayed.
@@ -286,7 +291,9 @@ final class Pipeline: Sendable {
 
   /// The response to an unmatched request: the nearest recorded ones, how they differ, and how to record it.
   private func miss(_ described: DescribedRequest) async -> Problem {
-    let request = described.sought
+    let schemas = environment.redactor.schemas
+    var request = described.sought
+    if described.length == nil { request = request.readable(by: schemas) }
     let upstream = environment.upstreams[described.upstream]
     let url = upstream.origin.description + request.target
     let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
@@ -298,9 +305,16 @@ final class Pipeline: Sendable {
     let times = MissTimes(
       now: Date(), environment: environment.recordedAt.flatMap(RFC3339.parse).map { ($0, environment.now) },
       movedBack: environment.replay?.shifter.map { Double($0.offset.seconds) })
-    let misses =
+    var misses =
       environment.replay?.nearest(
-        to: request, upstream: upstream.name, body: body, large: large, playback: playback, at: times) ?? []
+        to: request, upstream: upstream.name, body: body, large: large, playback: playback, at: times, schemas: schemas)
+      ?? []
+    if !isRecorded, misses.first?.differences.first?.kind == .exhausted, case .bytes(let bytes) = described.sought.body {
+      // Encodings of gRPC messages may differ although their fields are equal.
+      misses =
+        environment.replay?.nearest(
+          to: described.sought, upstream: upstream.name, body: bytes, large: large, playback: playback, at: times) ?? []
+    }
     var nearest = misses.compactMap { environment.replay?.described($0) }
     let isMovedBack = described.keysAsSent != nil && described.keysAsSent != described.keys
     if isMovedBack, let distance = environment.replay?.shifter?.offset.description {
@@ -317,7 +331,8 @@ final class Pipeline: Sendable {
     }
     let nearestPath = environment.answersByContract ? environment.stubs.nearestPath(to: request.target) : nil
     let advice = environment.specification.recordAdvice(upstreams: environment.upstreams)
-    var detail = "\(request.method) \(url) "
+    let method = request.method == RecordedRequest.streamMethod ? "POST" : request.method
+    var detail = "\(method) \(url) "
     switch (environment.mode, environment.specification.cassette) {
     case (.mock, _):
       detail += "has no stub"
@@ -342,12 +357,12 @@ final class Pipeline: Sendable {
     // As the API itself would answer.
     let status = nearestPath == nil ? 501 : 404
     environment.note(
-      .unmatched, status: status, method: request.method, url: url, text: detail,
+      .unmatched, status: status, method: method, url: url, text: detail,
       unmatched: .init(
-        method: request.method, url: url, nearest: nearest,
+        method: method, url: url, nearest: nearest,
         nearestStubs: nearestStubs, fix: fix))
     var extra: [String: Problem.Extra] = [
-      "request": .request(method: request.method, url: url), "nearest": .nearest(nearest),
+      "request": .request(method: method, url: url), "nearest": .nearest(nearest),
     ]
     if let fix {
       extra["fix"] = .fix(fix)

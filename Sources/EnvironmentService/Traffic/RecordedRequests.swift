@@ -1,5 +1,6 @@
 import Basics
 import EnvironmentConfiguration
+import GRPCSchemas
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -26,6 +27,8 @@ struct RecordedRequests: Sendable {
   private let rebasing: AddressMap?
   /// The methods of gRPC that are recorded, by upstream and path.
   private let calls: [CallMethod: CallKind]
+  /// Which gRPC messages are compared as JSON.
+  let comparison: MessageComparison
 
   /// How calls of a gRPC method are matched.
   enum CallKind {
@@ -47,7 +50,7 @@ struct RecordedRequests: Sendable {
   /// - Throws: a ``CodedError`` for a body that cannot be read, or invalid rules.
   init(
     _ sought: SoughtInteractions, of location: CassetteLocation, upstreams: [CassetteHeader.Upstream],
-    rules: MatchingRules, order: PlaybackOrder
+    rules: MatchingRules, order: PlaybackOrder, schemas: GRPCSchemaSet? = nil
   ) throws(CodedError) {
     self.upstreams = upstreams
     self.rules = rules
@@ -64,10 +67,18 @@ struct RecordedRequests: Sendable {
     let rebasing = Self.rebasing(upstreams: upstreams, formerOrigins: formerOrigins)
     self.rebasing = rebasing
     calls = Self.calls(interactions, assigned: assigned)
+    let comparison = MessageComparison(maker.book, upstreams: upstreams, schemas: schemas)
+    self.comparison = comparison
+    let assigned = self.assigned
     do {
-      let requests = try Self.asCalls(Self.rebased(interactions, by: rebasing), calls, assigned, location)
+      var requests = try Self.asCalls(Self.rebased(interactions, by: rebasing), calls, assigned, location)
+      if maker.book != nil {
+        for index in requests.indices where requests[index].request.isGRPC {
+          requests[index].request = comparison.compared(requests[index].request, upstream: Int(assigned[index]))
+        }
+      }
       index = try CassetteIndex(requests, upstreams: upstreams, maker: maker, order: order) {
-        try Self.readBody($0, of: sought, by: rebasing, into: &$1)
+        try Self.readBody($0, of: sought, by: rebasing, comparison, upstream: Int(assigned[$0]), into: &$1)
       }
     } catch {
       throw error as? CodedError ?? CodedError(.broken, "\(location.har): \(error)")
@@ -111,6 +122,24 @@ struct RecordedRequests: Sendable {
         first = try parser.parse(body).first?.frame ?? []
       }
       interactions[index].request.body = .bytes(first)
+    }
+    return interactions
+  }
+
+  /// The interactions as they are described after a miss of a gRPC call: those of the same method in the form in which they are
+  /// matched, with their messages as JSON if the schema is known.
+  ///
+  /// - Parameters:
+  ///   - target: the call's target.
+  ///   - schemas: the known schemas; nil for messages as bytes.
+  ///   - location: the cassette.
+  /// - Returns: all interactions.
+  func described(asCallsTo target: String, schemas: GRPCSchemaSet?, in location: CassetteLocation) -> [Interaction] {
+    var interactions = (try? Self.asCalls(interactions, calls, assigned, location)) ?? interactions
+    guard schemas != nil else { return interactions }
+    for index in interactions.indices
+    where interactions[index].request.isGRPC && RecordedURL(interactions[index].request.url).target == target {
+      interactions[index].request = interactions[index].request.readable(by: schemas)
     }
     return interactions
   }
@@ -166,24 +195,32 @@ struct RecordedRequests: Sendable {
   ///   - key: receives the pieces.
   /// - Throws: a ``CodedError`` if the file cannot be read.
   func readBody(_ index: Int, into key: inout KeyStream) throws {
-    try Self.readBody(index, of: sought, by: rebasing, into: &key)
+    try Self.readBody(
+      index, of: sought, by: rebasing, comparison, upstream: Int(assigned[index]), into: &key)
   }
 
   private static func readBody(
-    _ index: Int, of sought: SoughtInteractions, by rebasing: AddressMap?, into key: inout KeyStream
+    _ index: Int, of sought: SoughtInteractions, by rebasing: AddressMap?, _ comparison: MessageComparison,
+    upstream: Int, into key: inout KeyStream
   ) throws {
+    let request = sought.interactions[index].request
+    var messages = comparison.messages(
+      request.headers, target: RecordedURL(request.url).target, upstream: upstream)
     var rewriter = rebasing?.requestBodyRewriter(
-      contentType: sought.interactions[index].request.headers["Content-Type"])
+      contentType: request.headers["Content-Type"])
     try sought.readRequestBody(index) { piece in
-      (rewriter?.push(piece) ?? piece).withUnsafeBytes { key.push($0) }
+      let rewritten = rewriter?.push(piece) ?? piece
+      (messages?.push(rewritten) ?? rewritten).withUnsafeBytes { key.push($0) }
     }
-    rewriter?.finish().withUnsafeBytes { key.push($0) }
+    let rest = rewriter?.finish() ?? []
+    (messages?.push(rest, isLast: true) ?? rest).withUnsafeBytes { key.push($0) }
   }
 }
 
 extension RecordedRequest {
   /// Whether this is a call of gRPC.
-  fileprivate var isCall: Bool {
-    method == "POST" && GRPCFraming(contentType: headers["Content-Type"] ?? "") == .grpc
-  }
+  var isCall: Bool { method == "POST" && isGRPC }
+
+  /// Whether the body consists of gRPC messages.
+  fileprivate var isGRPC: Bool { GRPCFraming(contentType: headers["Content-Type"] ?? "") == .grpc }
 }

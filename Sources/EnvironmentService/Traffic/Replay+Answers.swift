@@ -135,8 +135,10 @@ extension Replay {
   /// Moves dates in a body; nil if it must not be changed, as for ``rewriter(of:addresses:form:)``.
   func bodyShifter(of index: Int) -> BodyShifter? {
     let response = interactions[index].response
-    guard let shifter, response.status != 206, !response.isBodyAsSent,
-      let form = DateShifter.form(response.headers["Content-Type"])
+    guard let shifter, response.status != 206, !response.isBodyAsSent else { return nil }
+    let path = RecordedURL(interactions[index].request.url).target
+    if let messages = shifter.messages(response.headers, path: path, isRequest: false) { return messages }
+    guard let form = DateShifter.form(response.headers["Content-Type"])
     else { return nil }
     return shifter.body(form)
   }

@@ -2,7 +2,9 @@ import ControlAPI
 import Basics
 import Cassettes
 import EnvironmentConfiguration
+import GRPCSchemas
 import HTTPMessages
+import Transforms
 
 // Looks up the interaction for a request, or the nearest ones if it is not recorded.
 extension Replay {
@@ -16,6 +18,12 @@ extension Replay {
   /// - Throws: a ``CodedError`` if a rule cannot be applied to the request.
   func keys(of request: Request, upstream: Int, body: [UInt8]) throws(CodedError) -> RequestKeys {
     do {
+      var request = request
+      var body = body
+      if var messages = requests.comparison.messages(request.headers, target: request.target, upstream: upstream) {
+        body = messages.push(body, isLast: true)
+        request = request.asJSON(body)
+      }
       let keys = try maker.keys(
         method: request.method, upstream: upstream, target: request.target, headers: request.headers, body: body)
       return variant(keys, of: request, upstream: upstream)
@@ -59,12 +67,17 @@ extension Replay {
   ///   - large: describes a body that was too large to be held.
   ///   - playback: the position in the cassette.
   ///   - times: when the request was sent.
+  ///   - schemas: the schemas of gRPC messages that the request has as JSON; nil for none.
   /// - Returns: the nearest interactions, best first.
   func nearest(
     to request: Request, upstream: String, body: [UInt8], large: LargeBody? = nil,
-    playback: Playback?, at times: MissTimes
+    playback: Playback?, at times: MissTimes, schemas: GRPCSchemaSet? = nil
   ) -> [NearMiss] {
-    nearMisses(
+    let isGRPC = GRPCFraming(contentType: request.headers["Content-Type"] ?? "") == .grpc
+    let interactions =
+      isGRPC
+      ? requests.described(asCallsTo: request.target, schemas: schemas, in: location) : interactions
+    return nearMisses(
       method: request.method, target: request.target, upstreamName: upstream, headers: request.headers, body: body,
       in: interactions,
       names: { [requests] in requests.assignment.upstream(of: $0).map { requests.upstreams[$0].name } },

@@ -1,5 +1,6 @@
 import Basics
 import EnvironmentConfiguration
+import GRPCSchemas
 import Transforms
 import Cassettes
 import HTTPMessages
@@ -29,10 +30,11 @@ final class Replay: Sendable {
   /// Use ``OpenCassette/replay(_:rules:order:redactor:)`` instead, which shares replays.
   init(
     _ cassette: OpenCassette, _ sought: SoughtInteractions, upstreams: [CassetteHeader.Upstream],
-    rules: MatchingRules, order: PlaybackOrder
+    rules: MatchingRules, order: PlaybackOrder, schemas: GRPCSchemaSet? = nil
   ) throws(CodedError) {
     self.cassette = cassette
-    requests = try RecordedRequests(sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order)
+    requests = try RecordedRequests(
+      sought, of: cassette.location, upstreams: upstreams, rules: rules, order: order, schemas: schemas)
     let interactions = sought.interactions
     // Accessed in place: a copy would retain all of its texts.
     hasWebSockets = interactions.indices.contains { interactions[$0].asksForWebSocket }
@@ -69,6 +71,8 @@ final class Replay: Sendable {
   var upstreams: [CassetteHeader.Upstream] { requests.upstreams }
   /// The matching rules used to make the keys.
   var rules: MatchingRules { requests.rules }
+  /// A note for the user about rules that do not apply; nil if all do.
+  var note: String? { requests.comparison.note(interactions, assigned: requests.assigned) }
   /// For each upstream, its recorded origins if they differ from the current one.
   var formerOrigins: [[Origin]] { requests.formerOrigins }
 

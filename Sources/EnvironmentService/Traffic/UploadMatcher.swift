@@ -26,18 +26,25 @@ struct UploadMatcher {
     let request: Request
     var key: KeyStream
     var start: [UInt8] = []
+    /// Converts gRPC messages that are compared as JSON.
+    var messages: MessagesAsJSON?
 
     init(_ request: Request, upstream: Int, in environment: Environment) throws(CodedError) {
-      self.request = environment.redactor.redact(request)
+      let clean = environment.redactor.redact(request)
+      messages = environment.replay?.requests.comparison.messages(
+        clean.headers, target: clean.target, upstream: upstream)
+      self.request = messages == nil ? clean : clean.asJSON([])
       key = try (environment.replay?.maker ?? MatchKeyMaker()).stream(for: self.request, upstream: upstream)
     }
 
-    mutating func push(_ clean: [UInt8]) {
+    mutating func push(_ clean: [UInt8], isLast: Bool = false) {
+      let clean = messages?.push(clean, isLast: isLast) ?? clean
       if start.count < UploadMatcher.beginning { start += clean.prefix(UploadMatcher.beginning - start.count) }
       clean.withUnsafeBytes { key.push($0) }
     }
 
     mutating func finish(_ replay: Replay?, upstream: Int) throws(CodedError) -> Found {
+      if messages != nil { push([], isLast: true) }
       var found = Found(request: request, length: key.heldBody == nil ? key.count : nil)
       found.request.body = .bytes(key.heldBody ?? start)
       if let replay { found.keys = replay.variant(try key.finish(for: request), of: request, upstream: upstream) }
@@ -68,7 +75,7 @@ struct UploadMatcher {
     self.request = head
     self.environment = environment
     self.upstream = upstream
-    redactor = environment.redactor.body(request.headers, isDecoded: false)
+    redactor = environment.redactor.body(request.headers, isDecoded: false, path: request.target)
     sent = try Sought(head, upstream: upstream, in: environment)
     if redactor.isCoded { coded = sent }
     if let back = environment.replay?.shifter?.requestBack(head) {
@@ -112,7 +119,7 @@ struct UploadMatcher {
     if redactor.isTooLarge, var coded { return try coded.finish(environment.replay, upstream: upstream) }
     let held = sent.key.heldBody
     var found = try sent.finish(environment.replay, upstream: upstream)
-    guard let dates = environment.replay?.shifter else { return found }
+    guard let dates = environment.replay?.shifter, sent.messages == nil else { return found }
     let keysAsSent = found.keys
     if let held {
       // The held body is already decoded and redacted.

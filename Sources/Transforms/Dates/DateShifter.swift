@@ -1,5 +1,6 @@
 import Cassettes
 import Foundation
+package import GRPCSchemas
 package import HTTPMessages
 
 /// Moves the dates of recorded responses to another time, and the dates of requests back, for an app whose clock runs.
@@ -25,6 +26,8 @@ package struct DateShifter: Sendable {
   private let isBack: Bool
   /// The declared query items, for URLs in headers and bodies.
   private let query: QueryDates?
+  /// The schemas of gRPC messages, whose dates are moved by their JSON form; nil if messages stay unchanged.
+  package var schemas: GRPCSchemaSet?
 
   /// - Parameters:
   ///   - offset: the distance by which dates are moved.
@@ -45,7 +48,9 @@ package struct DateShifter: Sendable {
 
   /// The shifter for the opposite direction, from the app's requests to the recording.
   package var reversed: DateShifter {
-    DateShifter(offset.reversed, places: places, tokens: tokens, query: query, isBack: !isBack)
+    var reversed = DateShifter(offset.reversed, places: places, tokens: tokens, query: query, isBack: !isBack)
+    reversed.schemas = schemas
+    return reversed
   }
 
   /// Moves the dates in header fields. Relative times such as `Max-Age` stay.
@@ -82,6 +87,20 @@ package struct DateShifter: Sendable {
         keepsLength: isSized)
     case .form, .multipart, .text: return BodyShifter(.text(scanner), keepsLength: tokens == nil)
     }
+  }
+
+  /// Creates a shifter for a body of gRPC messages that streams.
+  ///
+  /// - Parameters:
+  ///   - headers: the header fields of the message.
+  ///   - path: the path of the request.
+  ///   - isRequest: whether the body is the request's.
+  /// - Returns: a shifter for one body; nil if it has no such messages, or their schema is not known.
+  package func messages(_ headers: Headers, path: String, isRequest: Bool) -> BodyShifter? {
+    guard let codec = MessageCodec(headers, path: path, isRequest: isRequest, schemas: schemas), codec.converts else {
+      return nil
+    }
+    return BodyShifter(.messages(MessageDates(codec, self)), keepsLength: false)
   }
 
   /// Moves the dates in a whole body.
@@ -148,6 +167,7 @@ package struct BodyShifter: Sendable {
   enum Way: Sendable {
     case text(DateScanner)
     case json(PlacedDates)
+    case messages(MessageDates)
   }
 
   private var way: Way
@@ -176,6 +196,9 @@ package struct BodyShifter: Sendable {
       return scanner.push(chunk, isLast: isLast)
     case .json(var stream):
       defer { way = .json(stream) }
+      return stream.push(chunk, isLast: isLast)
+    case .messages(var stream):
+      defer { way = .messages(stream) }
       return stream.push(chunk, isLast: isLast)
     }
   }

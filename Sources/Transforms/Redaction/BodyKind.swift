@@ -19,10 +19,10 @@ package indirect enum BodyKind: Equatable {
       self = .json
     case "text/html", "text/xml", "application/xml": self = .markup
     case let type where type.hasPrefix("multipart/"): self = .multipart
+    case let type where GRPCFraming(contentType: type).map { $0 != .webText } ?? false: self = .grpc
     case let type where type.hasSuffix("+json"): self = .json
     case let type where type.hasSuffix("+xml"): self = .markup
     case let type where type.hasPrefix("text/"): self = .text
-    case let type where GRPCFraming(contentType: type).map { $0 != .webText } ?? false: self = .grpc
     default: self = .other
     }
   }

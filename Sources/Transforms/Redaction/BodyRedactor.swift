@@ -13,6 +13,7 @@ package struct BodyRedactor {
     case json(JSONStream)
     case form(FormStream)
     case multipart(MultipartStream)
+    case messages(MessageRedactor)
   }
 
   /// The number of bytes of JSON and forms that are examined before anything is passed on: few bodies contain a field
@@ -36,8 +37,10 @@ package struct BodyRedactor {
   ///   - contentType: the value of `Content-Type`.
   ///   - codings: the content codings of the body, or nil if it is already decoded.
   ///   - keepsClaims: whether a JSON Web Token in a field that is redacted by default loses only its signature.
+  ///   - codec: converts the messages of a gRPC body; nil for other bodies.
   package init(
-    _ redactor: Redactor, contentType: String?, codings: ContentCodings? = nil, keepsClaims: Bool = false
+    _ redactor: Redactor, contentType: String?, codings: ContentCodings? = nil, keepsClaims: Bool = false,
+    codec: MessageCodec? = nil
   ) {
     self.redactor = redactor
     self.contentType = contentType
@@ -50,6 +53,7 @@ package struct BodyRedactor {
     case .json, .form, .unsaid: break
     case .multipart, .markup, .text, .grpc, .other: settle(kind, [], isWhole: false)
     }
+    if let messages = MessageRedactor(codec, redactor, keepsClaims: keepsClaims) { structure = .messages(messages) }
   }
 
   /// Whether the body has content codings that are decoded here.
@@ -66,6 +70,7 @@ package struct BodyRedactor {
       case .json(let stream): stream.found
       case .form(let stream): stream.found
       case .multipart(let stream): stream.found
+      case .messages(let stream): stream.found
       }
     found.hasMatch = found.hasMatch || secrets.hasFound || patterns.hasFound
     return found
@@ -116,6 +121,10 @@ package struct BodyRedactor {
     case .multipart(var stream):
       structure = .none
       defer { structure = .multipart(stream) }
+      return stream.push(chunk, isLast: isLast)
+    case .messages(var stream):
+      structure = .none
+      defer { structure = .messages(stream) }
       return stream.push(chunk, isLast: isLast)
     }
   }
@@ -176,6 +185,8 @@ package struct FoundFields: Sendable, Equatable {
   package private(set) var names: [String] = []
   /// Whether a credential was found, or a pattern matched.
   package var hasMatch = false
+  /// What could not be redacted as it should, one sentence each.
+  package private(set) var problems: [String] = []
 
   package init() {}
 
@@ -185,8 +196,13 @@ package struct FoundFields: Sendable, Equatable {
     if names.count < Self.limit, !names.contains(name) { names.append(name) }
   }
 
+  mutating func add(problem: String) {
+    if problems.count < Self.limit, !problems.contains(problem) { problems.append(problem) }
+  }
+
   mutating func add(_ others: FoundFields) {
     for name in others.names { add(name) }
+    for problem in others.problems { add(problem: problem) }
     hasMatch = hasMatch || others.hasMatch
   }
 }

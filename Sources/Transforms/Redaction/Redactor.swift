@@ -1,5 +1,6 @@
 package import Basics
 package import Cassettes
+package import GRPCSchemas
 package import HTTPMessages
 import LaunchContract
 
@@ -19,6 +20,8 @@ package struct Redactor: Sendable {
   package let unseen: [String]
   /// The maximum decoded size of a body that is redacted, in bytes.
   package let decodedLimit: Int
+  /// The schemas by which fields of gRPC messages are redacted; nil for none.
+  package let schemas: GRPCSchemaSet?
   /// The default for ``decodedLimit``, larger than any response that a test needs.
   package static let usualDecodedLimit = 1 << 30
 
@@ -27,11 +30,13 @@ package struct Redactor: Sendable {
   ///   - token: the environment's token.
   ///   - rules: the user's rules.
   ///   - decodedLimit: the maximum decoded size in bytes of a body that is redacted. A larger body is kept unchanged.
+  ///   - schemas: the schemas by which fields of gRPC messages are redacted; nil for none.
   package init(
     _ credentials: [(name: String, secret: [UInt8])], token: String, rules: CompiledRules = .none,
-    decodedLimit: Int = usualDecodedLimit
+    decodedLimit: Int = usualDecodedLimit, schemas: GRPCSchemaSet? = nil
   ) {
     self.decodedLimit = decodedLimit
+    self.schemas = schemas
     let known = credentials.filter { !rules.keptCredentials.contains($0.name) }
     secrets = SecretScanner(known.map { ($0.secret, RedactionMark($0.name)) } + [(Array(token.utf8), .plain)])
     self.rules = rules
@@ -39,6 +44,7 @@ package struct Redactor: Sendable {
     changesRequests =
       !known.isEmpty || rules.changesRequests || !rules.headers.isEmpty || !rules.keptHeaders.isEmpty
       || rules.secretQuery != SecretFields.inQueries || rules.secretGrants != SecretFields.inTokenRequests
+      || schemas?.isEmpty == false
   }
 
   /// Replaces the secrets in a text with marks.
@@ -146,28 +152,47 @@ package struct Redactor: Sendable {
   ///   - isDecoded: whether the body is already decoded.
   ///   - isResponse: whether it is a response's: the claims of tokens in it are kept, since the app may read them. In
   ///     requests they are not, since they may differ in replay.
+  ///   - path: the path of the request, which determines the schema of gRPC messages; nil if it is not known.
   /// - Returns: a redactor for one body.
-  package func body(_ headers: Headers, isDecoded: Bool, isResponse: Bool = false) -> BodyRedactor {
+  package func body(
+    _ headers: Headers, isDecoded: Bool, isResponse: Bool = false, path: String? = nil
+  ) -> BodyRedactor {
     BodyRedactor(
       self, contentType: headers["Content-Type"], codings: isDecoded ? nil : ContentCodings(of: headers),
-      keepsClaims: isResponse)
+      keepsClaims: isResponse,
+      codec: path.flatMap { MessageCodec(headers, path: $0, isRequest: !isResponse, schemas: schemas) })
   }
 
   /// The maximum decoded size in bytes of a body that is held in memory as a whole.
   package var wholeLimit: Int { min(KeyStream.heldLimit, decodedLimit) }
 
   /// Decodes and redacts a recorded request body for matching.
-  package func redact(recorded body: [UInt8], of headers: Headers) -> [UInt8] {
+  ///
+  /// - Parameters:
+  ///   - body: the body.
+  ///   - headers: the header fields of the request.
+  ///   - path: the request's path.
+  /// - Returns: the body.
+  package func redact(recorded body: [UInt8], of headers: Headers, path: String) -> [UInt8] {
     guard !body.isEmpty else { return body }
     // All or nothing: bodies that Diorama recorded are already decoded.
     let decoded = ContentCodings(of: headers).flatMap { try? $0.decode(body, limit: wholeLimit) } ?? body
-    return redact(decoded: decoded, of: headers)
+    return redact(decoded: decoded, of: headers, path: path)
   }
 
   /// Redacts a body without content coding.
-  package func redact(decoded body: [UInt8], of headers: Headers, isResponse: Bool = false) -> [UInt8] {
+  ///
+  /// - Parameters:
+  ///   - body: the body.
+  ///   - headers: the header fields of the message.
+  ///   - isResponse: whether it is a response's.
+  ///   - path: the request's path; nil if it is not known.
+  /// - Returns: the body.
+  package func redact(
+    decoded body: [UInt8], of headers: Headers, isResponse: Bool = false, path: String? = nil
+  ) -> [UInt8] {
     guard !body.isEmpty else { return body }
-    var stream = self.body(headers, isDecoded: true, isResponse: isResponse)
+    var stream = self.body(headers, isDecoded: true, isResponse: isResponse, path: path)
     return stream.push(body) + stream.finish()
   }
 
@@ -177,14 +202,21 @@ package struct Redactor: Sendable {
     guard request.body.length > 0 else { return false }
     return switch BodyKind(contentType: request.headers["Content-Type"]) {
     case .json, .form, .multipart, .unsaid: true
-    case .markup, .text, .grpc, .other: false
+    case .grpc: schemas?.isEmpty == false
+    case .markup, .text, .other: false
     }
   }
 
   /// Redacts a body as it was sent. As much as possible of it is decoded first.
-  package func redact(sent body: [UInt8], of headers: Headers) -> [UInt8] {
+  ///
+  /// - Parameters:
+  ///   - body: the body.
+  ///   - headers: the header fields of the request.
+  ///   - path: the request's path; nil if it is not known.
+  /// - Returns: the body.
+  package func redact(sent body: [UInt8], of headers: Headers, path: String? = nil) -> [UInt8] {
     let decoded = ContentCodings(of: headers)?.salvage(body, limit: wholeLimit)
-    return redact(decoded: decoded ?? body, of: headers)
+    return redact(decoded: decoded ?? body, of: headers, path: path)
   }
 
   /// Redacts a request for matching, in the same way as a recorded one.
@@ -192,7 +224,8 @@ package struct Redactor: Sendable {
     var redacted = request
     redacted.target = redactURL(request.target)
     redacted.headers = redact(request.headers)
-    if case .bytes(let bytes) = request.body { redacted.body = .bytes(redact(sent: bytes, of: request.headers)) }
+    if case .bytes(let bytes) = request.body { redacted.body = .bytes(redact(sent: bytes, of: request.headers, path: request.target))
+    }
     return redacted
   }
 }

@@ -33,7 +33,7 @@ struct HARRoundTripTests {
 
   @Test(
     "reads back the header of a partial file",
-    arguments: [.sample, CassetteHeader(), CassetteHeader(seed: "")])
+    arguments: [.sample, .sampleWithSchemas, CassetteHeader(), CassetteHeader(seed: "")])
   func header(_ header: CassetteHeader) throws {
     let line = HAR.headerLine(header)
     #expect(try line.withUnsafeBytes { try HAR.header(line: $0) } == header)

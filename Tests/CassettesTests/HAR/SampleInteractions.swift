@@ -18,6 +18,12 @@ extension Interaction {
 }
 
 extension CassetteHeader {
+  static let sampleWithSchemas: CassetteHeader = {
+    var header = sample
+    header.grpcSchemas = ["pets.Store": [0x0A, 0xFF], "a.B": [1]]
+    return header
+  }()
+
   static let sample = CassetteHeader(
     recording: "3f2a", recordedAt: "2018-10-08T09:00:00Z", timeZone: "Europe/London", locale: "en_GB",
     seed: "recording-2018",

@@ -3,6 +3,7 @@ import Foundation
 import GRPCSchemas
 import HTTPMessages
 import Testing
+import Transforms
 
 @testable import EnvironmentService
 
@@ -23,7 +24,7 @@ struct GRPCSchemaTests {
       try FileManager.default.createDirectory(atPath: "\(fixture.folder)/common", withIntermediateDirectories: false)
       try fixture.write(#"syntax = "proto3"; message Pet { string name = 1; }"#, to: "common/pet.proto")
       let environment = try provision(fixture, paths: [fixture.folder, "\(fixture.folder)/common"])
-      let json = try environment.grpcSchema?.json([0x0A, 1, 0x41], of: "/Store/Find", isRequest: true)
+      let json = try environment.redactor.schemas?.schema(of: "/Store/Find")?.json([0x0A, 1, 0x41], of: "/Store/Find", isRequest: true)
       #expect(json?.text == #"{"name":"A"}"#)
       _ = await environment.end()
     }
@@ -34,7 +35,9 @@ struct GRPCSchemaTests {
     try await withService { fixture in
       try fixture.write("syntax = \"proto3\";\nmessage {}\n", to: "pets.proto")
       let error = #expect(throws: CodedError.self) { try provision(fixture) }
-      #expect(error?.message == "\(fixture.folder)/pets.proto: line 2, column 9: Expected message name.")
+      #expect(
+        error?.message == "\(fixture.folder)/pets.proto: line 2, column 9: Expected message name. "
+          + "Correct the file, or name another one with --proto FILE.")
     }
   }
 }
