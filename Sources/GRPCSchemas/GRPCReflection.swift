@@ -19,6 +19,8 @@ package struct GRPCReflection: Sendable {
   /// Limits for what a server may send.
   private static let fileLimit = 1000
   private static let sizeLimit = 16 << 20
+  /// The maximum size of an answer in bytes.
+  package static let answerLimit = 4 << 20
 
   private enum Question {
     case symbol(String)
@@ -91,7 +93,12 @@ package struct GRPCReflection: Sendable {
       guard files[name] == nil else { continue }
       files[name] = []
       questions.append(.file(name))
+      try checkSize()
     }
+    try checkSize()
+  }
+
+  private func checkSize() throws(CodedError) {
     guard files.count <= Self.fileLimit, size <= Self.sizeLimit else {
       throw Self.error("it has more than \(Self.fileLimit) files or \(Self.sizeLimit >> 20) MB")
     }
@@ -104,10 +111,11 @@ package struct GRPCReflection: Sendable {
 
 /// The fields of a message in the wire format of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/).
 private struct WireFields {
+  private static let fieldLimit = 10_000
   private var fields: [(number: UInt64, bytes: [UInt8])] = []
 
   /// - Parameter message: the message.
-  /// - Throws: ``CodedError`` if it ends early or has an invalid tag.
+  /// - Throws: ``CodedError`` if it ends early, has an invalid tag, or more than ten thousand such fields.
   init(_ message: [UInt8]) throws(CodedError) {
     var rest = message[...]
     while !rest.isEmpty {
@@ -115,7 +123,11 @@ private struct WireFields {
       switch tag & 7 {
       case 0: _ = try Self.number(&rest)
       case 1: _ = try Self.take(8, &rest)
-      case 2: fields.append((tag >> 3, Array(try Self.take(Self.number(&rest), &rest))))
+      case 2:
+        guard fields.count < Self.fieldLimit else {
+          throw GRPCReflection.error("it sends a message with too many fields")
+        }
+        fields.append((tag >> 3, Array(try Self.take(Self.number(&rest), &rest))))
       case 5: _ = try Self.take(4, &rest)
       default: throw GRPCReflection.error("it sends an invalid message")
       }

@@ -113,6 +113,41 @@ package struct GRPCMessageParser: Sendable {
   }
 }
 
+/// Counts the messages of a gRPC body as they arrive, without keeping them.
+package struct GRPCMessageCounter: Sendable {
+  private var prefix: [UInt8] = []
+  /// The bytes that the current payload still lacks.
+  private var missing = 0
+
+  package init() {}
+
+  /// Takes the next bytes of the body.
+  ///
+  /// - Parameter bytes: any part of the body, of any size.
+  /// - Returns: the number of messages that are complete with these bytes; nil if they are not gRPC messages.
+  package mutating func count(_ bytes: [UInt8]) -> Int? {
+    var rest = bytes[...]
+    var count = 0
+    while !rest.isEmpty {
+      if prefix.count < GRPCMessage.prefixSize {
+        let part = rest.prefix(GRPCMessage.prefixSize - prefix.count)
+        prefix += part
+        rest = rest.dropFirst(part.count)
+        guard prefix[0] <= 1 else { return nil }
+        guard prefix.count == GRPCMessage.prefixSize else { break }
+        missing = prefix[1...].reduce(0) { $0 << 8 | Int($1) }
+      }
+      let part = min(missing, rest.count)
+      missing -= part
+      rest = rest.dropFirst(part)
+      guard missing == 0 else { break }
+      count += 1
+      prefix = []
+    }
+    return count
+  }
+}
+
 /// The framing of a gRPC body, by its content type.
 package enum GRPCFraming: Sendable, Equatable {
   /// `application/grpc`: over HTTP/2, with real trailers.

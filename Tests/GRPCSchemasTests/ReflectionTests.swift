@@ -54,6 +54,17 @@ struct ReflectionTests {
     )
   }
 
+  @Test("refuses files with more parts, or more dependencies, than a schema has")
+  func large() throws {
+    for (count, problem) in [(20_000, "too many fields"), (2_000, "more than 1000 files")] {
+      var reflection = try reflection()
+      let file = (0..<count).reduce(into: Encoding.text(1, "a.proto")) { $0 += Encoding.text(3, "\($1).proto") }
+      let error = #expect(throws: CodedError.self) { try reflection.receive(files(file)) }
+      #expect(error?.message.contains(problem) == true)
+      #expect(reflection.fileDescriptors.count <= 1)
+    }
+  }
+
   @Test(
     "refuses invalid answers",
     arguments: [[], [0xFF], [0x22, 9], [0x22, 2, 0x0A, 5], [0x07], [0x3A, 1, 0xFF]] as [[UInt8]])

@@ -61,6 +61,22 @@ struct GRPCMessageTests {
     #expect(throws: CodedError.self) { try parser.parse(GRPCMessage([1]).frame) }
   }
 
+  @Test("are counted without being kept, however the body is split", arguments: [1, 2, 5, 6, 7, 5000])
+  func counter(size: Int) {
+    let body =
+      GRPCMessage([1, 2, 3]).frame + GRPCMessage([], isCompressed: true).frame
+      + GRPCMessage([UInt8](repeating: 7, count: 1000)).frame
+    var counter = GRPCMessageCounter()
+    let counts = stride(from: 0, to: body.count, by: size).map { start in
+      counter.count(Array(body[start..<min(start + size, body.count)]))
+    }
+    #expect(counts.reduce(0) { $0 + ($1 ?? 100) } == 3)
+    // One that is larger than any limit.
+    #expect(counter.count([0, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2]) == 0)
+    var other = GRPCMessageCounter()
+    #expect(other.count(Array("{}".utf8)) == nil)
+  }
+
   @Test(
     "recognizes gRPC by its content type",
     arguments: [

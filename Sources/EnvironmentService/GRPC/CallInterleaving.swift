@@ -1,12 +1,11 @@
 import Basics
 import HTTPMessages
-import Transforms
 
 /// Notes how the messages of a gRPC call in both directions follow each other while the call is recorded.
 final class CallInterleaving: Sendable {
   private struct State {
-    var requests = GRPCMessageParser(limit: MessageCodec.messageLimit)
-    var responses = GRPCMessageParser(limit: MessageCodec.messageLimit)
+    var requests = GRPCMessageCounter()
+    var responses = GRPCMessageCounter()
     var answered = 0
     var before: [Int] = []
     var hasEnded = false
@@ -32,11 +31,8 @@ final class CallInterleaving: Sendable {
         state.hasEnded = true
         return state.before.append(state.answered)
       }
-      do throws(CodedError) {
-        for _ in try state.requests.parse(bytes) { state.before.append(state.answered) }
-      } catch {
-        state.isBroken = true
-      }
+      guard !state.isBroken, let count = state.requests.count(bytes) else { return state.isBroken = true }
+      state.before += Array(repeating: state.answered, count: count)
     }
   }
 
@@ -46,7 +42,8 @@ final class CallInterleaving: Sendable {
   func answered(_ bytes: [UInt8]?) {
     state.withLock { state in
       guard let bytes else { return state.answered += 1 }
-      do throws(CodedError) { state.answered += try state.responses.parse(bytes).count } catch { state.isBroken = true }
+      guard !state.isBroken, let count = state.responses.count(bytes) else { return state.isBroken = true }
+      state.answered += count
     }
   }
 }

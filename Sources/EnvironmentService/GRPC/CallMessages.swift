@@ -47,7 +47,7 @@ extension Environment {
       let task = Task<Void, Never> {
         let question = Task { try await forwarding.reflect(path) }
         let limit = Task {
-          try await Delay.sleep(until: .now + .seconds(2))
+          try await Delay.sleep(until: .now + .seconds(1))
           question.cancel()
         }
         defer { limit.cancel() }
@@ -79,9 +79,10 @@ extension Forwarding {
       guard let first = reflection.request else { return nil }
       try await outgoing.write(GRPCMessage(first).frame)
       let response = try await client.send(request, to: upstream.origin, by: environment.access[index])
-      guard response.status == 200, case .stream(let incoming, _) = response.body else { continue }
+      guard case .stream(let incoming, _) = response.body else { continue }
       defer { incoming.abandon() }
-      var parser = GRPCMessageParser(limit: MessageCodec.messageLimit)
+      guard response.status == 200 else { continue }
+      var parser = GRPCMessageParser(limit: GRPCReflection.answerLimit)
       while let bytes = try await incoming.read() {
         for message in try parser.parse(bytes) {
           try reflection.receive(message.payload)

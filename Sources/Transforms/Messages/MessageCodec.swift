@@ -42,15 +42,17 @@ package struct MessageCodec: Sendable {
 
   /// The payload of a message without compression.
   ///
-  /// - Parameter message: the message.
+  /// - Parameters:
+  ///   - message: the message.
+  ///   - limit: the maximum size of a payload that was compressed.
   /// - Returns: the payload.
-  /// - Throws: an error if the coding is not supported, or the payload does not match it.
-  package func payload(of message: GRPCMessage) throws -> [UInt8] {
+  /// - Throws: an error if the coding is not supported, or the payload does not match it or exceeds the limit.
+  package func payload(of message: GRPCMessage, limit: Int = messageLimit) throws -> [UInt8] {
     guard message.isCompressed, coding != "identity" else { return message.payload }
     guard let codings = ContentCodings(header: coding ?? "") else {
       throw CodedError(.broken, "the message coding '\(coding ?? "")' is not supported")
     }
-    return try codings.decode(message.payload, limit: Self.messageLimit)
+    return try codings.decode(message.payload, limit: limit)
   }
 
   /// A message as JSON.
@@ -84,17 +86,22 @@ package struct MessageCodec: Sendable {
 
   /// The messages of a body as JSON, for people.
   ///
+  /// A few bytes can be compressed from many, and be long as JSON, so its length is limited: to sixteen times the body's, and
+  /// 1 MiB for a short body.
+  ///
   /// - Parameter body: the body.
-  /// - Returns: the messages, `null` for those that do not fit their type; empty if the method's schema is not known.
+  /// - Returns: the messages, `null` for those that do not fit their type or the limit; empty if the method's schema is not
+  ///   known.
   package func values(of body: [UInt8]) -> [JSON] {
     guard converts else { return [] }
     var parser = GRPCMessageParser(limit: .max, isWeb: isWeb)
     guard let messages = try? parser.parse(body) else { return [] }
+    let limit = max(1 << 20, 16 * body.count)
+    var length = 0
     return messages.filter { !$0.isTrailers }.map { message in
-      guard let text = try? json(payload(of: message))?.text, let value = try? JSON.parse(Array(text.utf8)) else {
-        return .null
-      }
-      return value
+      guard length < limit, let text = try? json(payload(of: message, limit: limit))?.text else { return .null }
+      length += text.utf8.count
+      return length > limit ? .null : (try? JSON.parse(Array(text.utf8))) ?? .null
     }
   }
 }

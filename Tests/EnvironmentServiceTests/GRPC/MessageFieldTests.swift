@@ -90,7 +90,8 @@ struct MessageFieldTests {
     private func send(_ method: String, _ body: Body, _ headers: Headers = [:]) async throws -> Response {
       var request = Request(
         method: "POST", target: "/echo.Echo/\(method)",
-        headers: Headers([.init("content-type", "application/grpc"), .init("te", "trailers")] + headers.fields), body: body)
+        headers: Headers([.init("content-type", "application/grpc"), .init("te", "trailers")] + headers.fields),
+        body: body)
       request.isHTTP2 = true
       return try await client.send(request, to: origin)
     }
@@ -317,7 +318,10 @@ struct MessageFieldTests {
       }
       await stop()
       let request = try #require(try fixture.service.cassette().interactions.first?.request)
-      #expect(request.messages.map { String(decoding: $0.encoded(), as: UTF8.self) } == [#"{"name":"********","token":"<redacted>"}"#])
+      #expect(
+        request.messages.map { String(decoding: $0.encoded(), as: UTF8.self) } == [
+          #"{"name":"********","token":"<redacted>"}"#
+        ])
       #expect(request.body.length < 40)
       let report = try await fixture.run(.replay) { client async throws in
         _ = try await client.call("", bytes: body, headers: ["grpc-encoding": "gzip"])
@@ -356,5 +360,21 @@ struct MessageFieldTests {
           "/echo.Echo/Unary, request: JSON fields of its messages were not redacted, since their schema is not known; name "
             + "the service's .proto file with --proto") == true)
     }
+  }
+}
+
+@Suite("gRPC messages as JSON")
+struct MessageLengthTests {
+  @Test("are left out where they are much longer than their body")
+  func length() throws {
+    let headers: Headers = ["Content-Type": "application/grpc+json", "grpc-encoding": "gzip"]
+    let codec = try #require(MessageCodec(headers, path: "/a/B", isRequest: true, schemas: nil))
+    let gzip = try #require(ContentCodings(header: "gzip"))
+    func body(_ text: String) throws -> [UInt8] {
+      GRPCMessage(try gzip.encode(Array(text.utf8)), isCompressed: true).frame
+    }
+    let half = try body("[" + String(repeating: "0,", count: 300_000) + "0]")
+    #expect(codec.values(of: try body("[1]") + half + half + half).map { $0 == .null } == [false, false, true, true])
+    #expect(codec.values(of: try body("[" + String(repeating: "0,", count: 600_000) + "0]")) == [.null])
   }
 }
