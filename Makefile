@@ -58,7 +58,8 @@ acceptance: ready ## Runs the acceptance scripts with few rounds
 # The thread sanitizer finds nothing in code that runs on one thread. Not built: targets that are pure functions of their
 # input. Not run: those that have a suite with threads (only large cassettes are read on several), and a long suite.
 ONE_THREAD = BasicsTests,Benchmarks,CassetteChecksTests,CucumberExpressionsTests,FeatureTestGeneratorTests,FuzzedParsers
-ONE_THREAD := $(ONE_THREAD),FuzzedParsersTests,Fuzzing,GherkinTests,LaunchContractTests,StubsTests,TransformsTests
+ONE_THREAD := $(ONE_THREAD),FuzzedParsersTests,Fuzzing,GherkinTests,GRPCSchemasTests,LaunchContractTests
+ONE_THREAD := $(ONE_THREAD),RunComparisonTests,ScenarioReportsTests,StubsTests,TransformsTests
 ONE_THREAD_SUITES = CassettesTests\.(?!LargeHARTests)|DioramaTests\.PythonComparisonTests
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code
@@ -67,11 +68,12 @@ test-thread: ready ## Runs the unit tests under the thread sanitizer, without th
 	@DIORAMA_WITHOUT_TARGETS=$(ONE_THREAD) TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" \
 		Config/unit-tests $(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(ONE_THREAD_SUITES)'
 
-# No target is skipped: each uses unsafe pointers or C, directly or through another target.
-test-address: ready ## Runs the unit tests under the address sanitizer
+# The thread sanitizer runs these. They test code with next to no unsafe pointers; what it calls has tests of its own.
+NO_POINTERS = DioramaCommandTests,DioramaScenariosTests
+test-address: ready ## Runs the unit tests under the address sanitizer, without those of code that has no unsafe pointers
 	@Config/bootstrap test
-	@echo "make: running the tests under the address sanitizer"
-	@Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address
+	@echo "make: running the tests under the address sanitizer, without those of code with no unsafe pointers: $(NO_POINTERS)"
+	@DIORAMA_WITHOUT_TARGETS=$(NO_POINTERS) Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address
 
 fuzz: ready ## Fuzzes each parser with libFuzzer; FUZZ_SECONDS=60
 	@python3 Tests/Fuzzing/fuzz.py $(FUZZ_SECONDS)

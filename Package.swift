@@ -337,7 +337,7 @@ let package = Package(
 let isRootPackage = Context.environment["PWD"] == Context.packageDirectory
 let strictSettings: [SwiftSetting] = isRootPackage ? [.treatAllWarnings(as: .error)] : []
 
-// `make test-thread` leaves out test targets: `DIORAMA_WITHOUT_TARGETS=GherkinTests,StubsTests`.
+// `make test-thread` and `make test-address` leave out test targets: `DIORAMA_WITHOUT_TARGETS=GherkinTests,StubsTests`.
 let omitted = Set((Context.environment["DIORAMA_WITHOUT_TARGETS"] ?? "").split(separator: ",").map(String.init))
 package.targets.removeAll { omitted.contains($0.name) }
 package.products.removeAll { product in
