@@ -167,6 +167,10 @@ def others(checks, folder, upstream):
     found = Verified(folder, cassette, isolated, ["--runs", "2", "--isolate=proxy", "--upstream", f"api={upstream.url}"])
     checks.that("unexpected argument" not in found.words and found.status == 0, "the command of each run can be isolated", found)
 
+    # The programs read the time of day.
+    found = Verified(folder, folder / "none", ["date", "+%N"], ["--runs", "2", "--mode", "mock", "--isolate", "--allow-no-requests"])
+    checks.that(found.status == 0, "in mode mock, the clocks of all runs begin at the same time", found)
+
     found = Verified(folder, folder / "none", ["true"])
     checks.that(found.status == 66 and "no cassette" in found.words, "without a cassette, the status is 66", found)
 

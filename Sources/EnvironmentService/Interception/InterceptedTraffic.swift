@@ -109,7 +109,9 @@ import Transforms
         guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
         let what =
           count == 1 ? "1 TLS connection to \(destination) was" : "\(count) TLS connections to \(destination) were"
-        environment.noteRemark("\(what) closed after the certificate, without a request: a program may not trust it")
+        environment.noteRemark(
+          "\(what) closed after the certificate, without a request: a program may not trust "
+            + "it, or has opened spare ones, as browsers do")
         noteSystemTrust()
       case .handshakeFailed(let destination, let cause):
         environment.noteIntercepted("TLS handshake for \(destination): \(cause)")
