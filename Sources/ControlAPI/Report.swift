@@ -20,11 +20,14 @@ package struct Report: Codable, Sendable {
     package var start: String?
     /// The time of the environment's clock at the end, in RFC 3339.
     package var now: String
+    /// Seconds of the clock in a real second; nil unless it is scaled.
+    package var rate: Double?
 
-    package init(kind: String, start: String?, now: String) {
+    package init(kind: String, start: String?, now: String, rate: Double? = nil) {
       self.kind = kind
       self.start = start
       self.now = now
+      self.rate = rate
     }
   }
 
@@ -53,8 +56,8 @@ package struct Report: Codable, Sendable {
     package var reason: String?
     /// Connections whose bytes were relayed and not recorded, one line each.
     package var relayed: [String]
-    /// What the command's programs do not have although it was asked for, such as the clock, one line each; nil for
-    /// nothing.
+    /// What was asked for and had no effect, such as a clock that the command's programs do not have, one line each; nil
+    /// for nothing.
     package var missing: [String]?
     /// Commands of `diorama env enter` that were running when the environment ended, and were ended; nil for none.
     package var interrupted: [String]?

@@ -42,6 +42,9 @@ package struct ReportText {
       return line
     }
 
+    /// Whether the line begins with what failed.
+    var isFailure: Bool { parts.first?.style == .bad }
+
     /// The line with its styles; other control characters are escaped.
     func text(_ styled: (String, Style) -> String) -> String {
       parts.map { part in
@@ -59,6 +62,16 @@ package struct ReportText {
     lines.map { $0.text(styled) }
   }
 
+  /// Why the environment failed, in one line; nil if it did not.
+  package var failure: String? {
+    guard !report.ok else { return nil }
+    // The lines that say why are those of the report with a part in this style at their beginning.
+    let reasons = lines.dropFirst().filter(\.isFailure).map { $0.text { text, _ in text } }
+    let first = reasons.first ?? summary.text { text, _ in text }
+    let more = reasons.count > 1 ? " (and \(reasons.count - 1) more)" : ""
+    return reasons.isEmpty ? first : "\(report.mode) failed: \(first)\(more)"
+  }
+
   private var lines: [Line] {
     var lines = [summary]
     var rules: Set<JSON> = []
@@ -69,7 +82,7 @@ package struct ReportText {
       }
       let what = report.mode == "mock" ? "no stub" : "not recorded"
       lines.append(Line("\(what): \(unmatched.method) \(unmatched.url)", .bad))
-      for nearest in unmatched.nearest.prefix(2) {
+      for nearest in Self.shown(unmatched) {
         lines.append("  nearest: interaction \(nearest.index), \(nearest.method) \(nearest.url)")
         for difference in nearest.differences.prefix(5) { lines.append("    " + Self.difference(difference)) }
         for rule in (nearest.rules ?? []).prefix(3) { lines.append("    compared by \(rule)") }
@@ -114,6 +127,10 @@ package struct ReportText {
       lines.append("mode mock answers from stubs, and there are none; to answer from a recording, use mode once")
     }
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
+    if report.isolation != nil, !unknownHosts.isEmpty {
+      let options = unknownHosts.prefix(Self.listed).map { "--deny \($0)" }.joined(separator: " ")
+      lines.append(Line("or refuse it, if the command does not need it: \(options)"))
+    }
     for unused in report.unused.prefix(Self.listed) {
       lines.append(Line("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
     }
@@ -179,6 +196,27 @@ package struct ReportText {
     return lines
   }
 
+  /// The nearest interaction, and a second one if it has the method and the path of the request.
+  private static func shown(_ unmatched: Report.Unmatched) -> [Report.Nearest] {
+    func path(_ url: String) -> String? { URLComponents(string: url)?.path }
+    return unmatched.nearest.prefix(1)
+      + unmatched.nearest.dropFirst().prefix(1).filter {
+        $0.method == unmatched.method && path($0.url) == path(unmatched.url)
+      }
+  }
+
+  /// The hosts of the requests that are missing and resemble nothing in the recording.
+  private var unknownHosts: [String] {
+    var hosts: [String] = []
+    for unmatched in report.unmatched where unmatched.refusal == nil && unmatched.fix?.isRecordable == true {
+      guard let host = URLComponents(string: unmatched.url)?.host, !hosts.contains(host),
+        !unmatched.nearest.contains(where: { URLComponents(string: $0.url)?.host == host })
+      else { continue }
+      hosts.append(host)
+    }
+    return hosts
+  }
+
   /// A difference in the wording of `Difference`, with its two sides in different styles.
   private static func difference(_ text: String) -> Line {
     if let place = text.firstRange(of: ": not recorded, got ") {
@@ -218,8 +256,9 @@ package struct ReportText {
     var text = ": \(counted(requests.total, "request"))"
     if !parts.isEmpty { text += " (\(parts.joined(separator: ", ")))" }
     if report.strings.read > 0 { text += ", \(counted(report.strings.read, "string"))" }
-    if report.clock.kind != "system", let start = report.clock.start {
-      text += ", clock \(report.clock.kind) at \(start)"
+    if report.clock.kind != "system", report.clock.start != nil {
+      let rate = report.clock.rate.map { ":" + (Int(exactly: $0).map(String.init) ?? "\($0)") } ?? ""
+      text += ", clock \(report.clock.kind)\(rate) at \(report.clock.now)"
     }
     if let cassette { text += sealedText(cassette) }
     text += String(format: ", %.2f s", report.durationSeconds)
@@ -231,7 +270,9 @@ package struct ReportText {
 
   private func sealedText(_ cassette: String) -> String {
     switch report.recording?.outcome {
-    case .written: ", \(cassette) written with \(counted(report.recording?.interactions ?? 0, "interaction"))"
+    case .written:
+      ", \(cassette) written with \(counted(report.recording?.interactions ?? 0, "interaction"))"
+        + (report.commandStatus.map { $0 == 0 ? "" : ", although the command failed with status \($0)" } ?? "")
     case .unchanged: ", nothing recorded, \(cassette) unchanged"
     case .nothing: ", nothing recorded, no cassette"
     case .unsealed: ", cassette not saved"

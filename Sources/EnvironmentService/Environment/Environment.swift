@@ -399,7 +399,9 @@ package final class Environment: Sendable {
     // With a network of its own, the command cannot reach anything else.
     return Report.noRequests(
       check: recorder != nil
-        ? "check that it did not fail early"
+        ? "check that it did not fail early, and did not connect to 127.0.0.1, which is its own there: to record a server of "
+          + "this machine, have it use another name and add --map http://backend.test=http://127.0.0.1:PORT; to only reach "
+          + "one, add --host-port PORT"
         : "check that it is the command that was recorded, and that it did not fail early", permission: permission)
   }
 

@@ -54,6 +54,20 @@ struct OriginPolicy: Sendable {
   /// Whether requests for a host and port are sent to another origin.
   func maps(host: String, port: Int) -> Bool { map.keys.contains { $0.host == host && $0.port == port } }
 
+  /// A note for each origin that is sent to another one and was not requested, probably because it is misspelled.
+  ///
+  /// - Parameter requested: the origins that were requested.
+  /// - Returns: the notes, by origin.
+  func unusedMaps(_ requested: [Origin]) -> [String] {
+    let unused = map.filter { !requested.contains($0.key) }.map { (origin: $0.key.description, url: $0.value) }
+    let others = requested.filter { map[$0] == nil }.map(\.description)
+    return unused.sorted { $0.origin < $1.origin }.map { origin, url in
+      let near = EditDistance.likely(origin, among: others).map { [$0] } ?? Array(others.prefix(3))
+      return "--map \(origin)=\(url) was not used"
+        + (near.isEmpty ? "" : "; the command asked for \(near.joined(separator: ", "))")
+    }
+  }
+
   /// Where the requests for an origin are sent; nil for the origin itself.
   func destination(of origin: Origin) -> Origin? { map[origin] }
 }

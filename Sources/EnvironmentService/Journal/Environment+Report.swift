@@ -49,7 +49,9 @@ extension Environment {
     return Report(
       environment: .init(id: id, name: specification.name), mode: mode.rawValue,
       cassette: specification.cassette.map(\.har), recordedAt: recordedAt,
-      clock: .init(kind: current.clock.kind.rawValue, start: clock.start, now: RFC3339.format(current.timeline.now)),
+      clock: .init(
+        kind: current.clock.kind.rawValue, start: clock.start, now: RFC3339.format(current.timeline.now),
+        rate: current.clock.kind == .scaled ? current.clock.rate : nil),
       requests: requests, unmatched: unmatched, unused: unused,
       upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures,
       brokenOff: brokenOff.isEmpty ? nil : brokenOff, interactions: replay?.interactions.count,
@@ -66,11 +68,21 @@ extension Environment {
       unusedStubs: unusedStubs(), faults: faultUses(),
       contractViolations: contract.violations.isEmpty ? nil : contract.violations,
       contractNotes: contract.notes.isEmpty ? nil : contract.notes,
-      isolation: state.withLock { $0.isolation },
+      isolation: isolationReport(),
       redacted: state.withLock { $0.redacted.isEmpty ? nil : $0.redacted.sorted() }, recording: recording(),
       advice: mode != .mock && unmatched.contains { $0.refusal == nil && $0.fix?.isRecordable ?? true }
         ? redactor.redact(recordAdvice) : nil,
       ok: held && failures.isEmpty && contract.violations.isEmpty)
+  }
+
+  /// How commands were isolated, at the end with the settings that had no effect; nil if none was.
+  private func isolationReport() -> Report.Isolation? {
+    guard var isolation = state.withLock({ $0.isolation }) else { return nil }
+    if let intercepted, mode.mayReachNetwork, shutdown.withLock({ $0.outcome }) != nil {
+      let unused = intercepted.policy.unusedMaps(upstreams.map(\.origin)).map(redactor.redact)
+      if !unused.isEmpty { isolation.missing = (isolation.missing ?? []) + unused }
+    }
+    return isolation
   }
 
   private func faultUses() -> [Report.Fault]? {

@@ -101,6 +101,26 @@ struct InterceptedHandlerTests {
     }
   }
 
+  @Test("is compared at the end with the origins that were to be sent to another one")
+  func unusedMap() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      let wrong = "http://a.test"
+      let environment = try fixture.provision(
+        .record, [:], isolated { $0.map = [wrong: "http://127.0.0.1:1", "http://b.test": "http://127.0.0.1:1"] })
+      environment.noteIsolation(.init(kind: "namespaces"))
+      try await environment.intercepting(upstream.origin) { port in
+        _ = try await ask(port, request("GET", "/a", ["Host": upstream.origin.authority]))
+      }
+      let report = await environment.end().report
+      #expect(
+        report.isolation?.missing
+          == [wrong, "http://b.test"].map {
+            "--map \($0)=http://127.0.0.1:1 was not used; the command asked for \(upstream.origin)"
+          })
+    }
+  }
+
   @Test("to a host that is not allowed fails the recording, and one to a denied host does not")
   func policy() async throws {
     try await withService(try numbered()) { fixture in
@@ -276,6 +296,10 @@ struct InterceptedHandlerTests {
       let failure = try #require(report.failures.first)
       #expect(failure.hasPrefix("no request reached the environment: check that"), "\(failure)")
       #expect(failure.contains("--allow-no-requests"))
+      // The command may have used a server of this machine.
+      for words in ["127.0.0.1, which is its own", "--map http://backend.test=", "--host-port PORT"] {
+        #expect(failure.contains(words), "\(failure)")
+      }
     }
   }
 

@@ -111,7 +111,11 @@ extension Schemas {
       .required("environment", .record([.required("id", .words), .required("name", .words)])),
       .required("mode", .words), .optional("cassette", .words), .optional("recordedAt", .words),
       .required(
-        "clock", .record([.required("kind", clockKind), .optional("start", .instant), .required("now", .instant)])),
+        "clock",
+        .record([
+          .required("kind", clockKind), .optional("start", .instant), .required("now", .instant),
+          .optional("rate", .number(0...1e6), "Seconds of the clock in a real second, for scaled."),
+        ])),
       .required(
         "requests",
         .record(
