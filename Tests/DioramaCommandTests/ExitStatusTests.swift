@@ -38,6 +38,9 @@ struct ExitStatusTests {
     #expect(missed.text.hasPrefix("501 "))
     #expect(missed.words.contains("/unknown"))
     #expect(missed.words.contains("--mode extend"))
+    let quiet = try await Diorama.run(replay.dropLast() + ["--quiet", "--"] + Program.get("/unknown"))
+    let url = "\(upstream.url)/unknown"
+    #expect(quiet.status == 3 && quiet.words == "diorama: replay failed: not recorded: GET \(url)\n", "\(quiet.words)")
     let failed = try await Diorama.run(
       replay + ["sh", "-c", "\"$@\"; exit 9", "sh"] + Program.get("/unknown"))
     #expect(failed.status == 9)

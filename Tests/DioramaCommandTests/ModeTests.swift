@@ -47,6 +47,35 @@ struct ModeTests {
     #expect(upstream.calls == 3)
   }
 
+  @Test("say which programs do not see the clock that was set")
+  func clock() async throws {
+    let set = ["run", "--mode", "mock", "--start", "2018-10-08T09:00:00Z"]
+    let cases: [([String], String?)] = [
+      (set, "only programs that use the library see the clock of --clock and --start; --isolate shows it"),
+      (set + ["--isolate=proxy"], "the command's programs have the real clock"), (["run", "--mode", "mock"], nil),
+      (set + ["--quiet"], nil),
+    ]
+    for (options, text) in cases {
+      let outcome = try await Diorama.run(options + ["--", "true"])
+      #expect(outcome.status == 0)
+      let lines = outcome.lines.filter { $0.contains("programs") }
+      if let text {
+        #expect(lines.count == 1 && lines[0].contains(text), "\(outcome.words)")
+      } else {
+        #expect(lines.isEmpty, "\(lines)")
+      }
+    }
+  }
+
+  @Test("name the alternatives if there is no cassette, or no upstream")
+  func alternatives() async throws {
+    let isolated = try await Diorama.run("run", "--isolate", "--no-config", "--", "true")
+    expectOneLine(
+      isolated, status: 64, naming: "name it with --cassette PATH, or use --mode mock if there is nothing to record")
+    let direct = try await run(nil, ["true"], upstreams: false)
+    expectOneLine(direct, status: 69, naming: "or intercept the command's connections with --isolate")
+  }
+
   @Test("once never records if CI is set, but replays", arguments: ["true", "1", "false"])
   func continuousIntegration(value: String) async throws {
     let missing = try await run(nil, ["touch", folder.file("ran")], variables: ["CI": value])

@@ -80,6 +80,26 @@ struct SignalTests {
     #expect(outcome.words.contains("mock ok"))
   }
 
+  @Test(
+    "a second one kills a command that ignores them", arguments: [SIGINT, SIGTERM],
+    [[], ["--isolate=proxy"], ["--isolate"]])
+  func ignoring(signal: Int32, isolation: [String]) async throws {
+    let script = "trap '' INT TERM; echo ready; sleep 60; sleep 60; sleep 60"
+    let outcome = try await onThread {
+      // The message is on standard error.
+      let child = try Child(
+        ["sh", "-c", "exec \"$@\" 2>&1", "sh"].map { Array($0.utf8) }
+          + Diorama.words(["run", "--mode", "mock"] + isolation + ["--", "sh", "-c", script]),
+        environment: Diorama.environment())
+      try child.wait(for: "ready\n")
+      child.send(signal)
+      try child.wait(for: "diorama: waiting for the command to end; press Ctrl-C again to kill it\n")
+      child.send(signal)
+      return child.finish()
+    }
+    #expect(outcome.status == 137 && outcome.text.contains("mock ok"), "\(outcome.text)")
+  }
+
   @Test("ignored signals stay ignored, as with nohup")
   func ignored() async throws {
     let outcome = try await onThread {

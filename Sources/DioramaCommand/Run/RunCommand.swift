@@ -43,7 +43,17 @@ enum RunCommand {
     let isolation = try specification.isolation.map { _ in
       try CommandIsolation(try LocalIsolation(environment), folder: folder, inherited: inherited)
     }
-    if !options.isQuiet { for note in environment.notes + (isolation?.notes ?? []) { terminal.line(note) } }
+    if !options.isQuiet {
+      for note in environment.notes + (isolation?.notes ?? []) { terminal.line(note) }
+      // The texts of stubs have times of the clock, whatever the command does.
+      let hasStubs = specification.stubs != nil || specification.collections != nil || specification.openAPI != nil
+      let isClockSet = parsed.has("--clock") || parsed.has("--start")
+      if isClockSet, environment.clock.kind != .system, isolation == nil, !hasStubs {
+        terminal.line(
+          "only programs that use the library see the clock of --clock and --start; --isolate shows it to every program"
+        )
+      }
+    }
 
     let variables = try variables(options, environment, folder: folder)
     let spawn = { (more: [String: String], removed: Set<String>) in
@@ -80,9 +90,14 @@ enum RunCommand {
     report.variables = environment.variables.namingEnvironment
     withExtendedLifetime((ports, sockets)) {}
     // If the command was not started, the error has been printed.
-    if hasStarted, !options.isQuiet {
-      terminal.report(
-        ReportText(report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: ReportText.reportOption))
+    if hasStarted {
+      let text = ReportText(
+        report, cassette: specification.cassette.map { "\($0).har" }, wholeIn: ReportText.reportOption)
+      if !options.isQuiet {
+        terminal.report(text)
+      } else if let failure = text.failure {
+        terminal.error(failure)
+      }
     }
     let status = exitStatus(outcome, report: report, sealed: sealed, environment: environment)
     do { try reportFiles.write(report, hasFailed: false) } catch {
@@ -188,8 +203,10 @@ struct Supervisor {
     var isTimedOut: Bool
   }
 
-  /// Seconds from SIGTERM to SIGKILL after the time limit.
-  private static let grace = 5.0
+  /// The time from SIGTERM to SIGKILL after the time limit.
+  private static let grace = Duration.seconds(5)
+  /// How long a command has to end after SIGINT or SIGTERM before the user learns how to kill it.
+  private static let patience = Duration.seconds(1)
   private static let forwarded = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP]
 
   private var watched = sigset_t()
@@ -251,8 +268,10 @@ struct Supervisor {
       terminal.takeBack(from: pid)
       throw NotStarted(status: error.kind.rawValue, message: error.message)
     }
-    if let timeout { Self.alarm(in: timeout) }
+    var alarms = Alarms(limit: timeout.map { .now + .seconds($0) })
+    alarms.arm()
     var isTimedOut = false
+    var isWarned = false
     while true {
       var signal: Int32 = 0
       guard sigwait(&watched, &signal) == 0 else { continue }
@@ -261,16 +280,28 @@ struct Supervisor {
         // Checks the state before forwarding SIGTSTP: a command stopped for lack of the terminal is continued, which
         // would discard a pending stop signal.
         if let status = Self.change(of: pid, &terminal) {
-          Self.alarm(in: 0)
+          Alarms().arm()
           return Outcome(status: status.shellStatus, isTimedOut: isTimedOut)
         }
         if signal == SIGTSTP { kill(-pid, signal) }
+      case SIGALRM where alarms.takeWarning():
+        isWarned = true
+        alarms.arm()
+        Terminal().line("waiting for the command to end; press Ctrl-C again to kill it")
       case SIGALRM:
         kill(-pid, isTimedOut ? SIGKILL : SIGTERM)
         // A stopped process can't handle SIGTERM.
         kill(-pid, SIGCONT)
         isTimedOut = true
-        Self.alarm(in: Self.grace)
+        alarms.limit = .now + Self.grace
+        alarms.arm()
+      case SIGINT where isWarned, SIGTERM where isWarned:
+        kill(-pid, SIGKILL)
+      case SIGINT, SIGTERM:
+        kill(-pid, signal)
+        guard alarms.warning == nil else { continue }
+        alarms.warning = .now + Self.patience
+        alarms.arm()
       default:
         kill(-pid, signal)
       }
@@ -304,17 +335,34 @@ struct Supervisor {
     kill(-pid, SIGCONT)
   }
 
-  private static func alarm(in seconds: Double) {
-    // Zero would disable the timer.
-    let seconds = seconds == 0 ? 0 : max(seconds, 1e-6)
-    var timer = itimerval()
-    timer.it_value.tv_sec = Int(seconds)
-    #if canImport(Darwin)
-      timer.it_value.tv_usec = Int32((seconds - seconds.rounded(.down)) * 1e6)
-      setitimer(ITIMER_REAL, &timer, nil)
-    #else
-      timer.it_value.tv_usec = Int((seconds - seconds.rounded(.down)) * 1e6)
-      setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
-    #endif
+  /// What SIGALRM is for. There is one timer.
+  private struct Alarms {
+    /// When the command is ended because of the time limit; nil for never.
+    var limit: ContinuousClock.Instant?
+    /// When to tell the user that the command has not ended; nil for never.
+    var warning: ContinuousClock.Instant?
+
+    /// Whether it is time for the warning, which is then no longer due.
+    mutating func takeWarning() -> Bool {
+      // The timer's clock may differ a little.
+      guard let due = warning, due <= .now + .milliseconds(20) else { return false }
+      warning = nil
+      return true
+    }
+
+    /// Sets the timer to what is due first, or stops it.
+    func arm() {
+      // Zero would disable the timer.
+      let seconds = [limit, warning].compactMap(\.self).min().map { max((($0 - .now) / .seconds(1)), 1e-6) } ?? 0
+      var timer = itimerval()
+      timer.it_value.tv_sec = Int(seconds)
+      #if canImport(Darwin)
+        timer.it_value.tv_usec = Int32((seconds - seconds.rounded(.down)) * 1e6)
+        setitimer(ITIMER_REAL, &timer, nil)
+      #else
+        timer.it_value.tv_usec = Int((seconds - seconds.rounded(.down)) * 1e6)
+        setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+      #endif
+    }
   }
 }
