@@ -99,6 +99,12 @@ struct DoctorTests {
     let folder = try await Diorama.run(
       ["doctor", "--state", "/dev/null/state"], variables: ["DIORAMA_ISOLATE_HELPER": helper])
     #expect(folder.text.contains("state folder  failed: /dev/null"), "\(folder.text)")
+    // Nothing can be created there, although root has all permissions.
+    let system = try await Diorama.run(
+      ["doctor", "--state", "/proc/a/b"], variables: ["DIORAMA_ISOLATE_HELPER": helper])
+    #if os(Linux)
+      #expect(system.text.contains("state folder  failed: /proc/a/b cannot be created in /proc: "), "\(system.text)")
+    #endif
   }
 }
 

@@ -210,11 +210,15 @@ extension DoctorReport.Check {
     // A daemon creates the missing folders.
     var existing = URL(fileURLWithPath: folder)
     while access(existing.path, F_OK) != 0, errno == ENOENT, existing.path != "/" { existing.deleteLastPathComponent() }
-    guard access(existing.path, W_OK | X_OK) == 0 else {
+    // access(2) allows root everything, also where nothing can be created, such as in /proc.
+    var template = Array((existing.path + "/.diorama-XXXXXX").utf8CString)
+    guard mkdtemp(&template) != nil else {
       let reason = String(cString: strerror(errno))
+      let problem = existing.path == folder ? "cannot be written to" : "cannot be created in \(existing.path)"
       return Self(
-        ok: false, message: "\(existing.path): \(reason); set DIORAMA_HOME to a folder of your own", path: folder)
+        ok: false, message: "\(folder) \(problem): \(reason); set DIORAMA_HOME to a folder of your own", path: folder)
     }
+    rmdir(template)
     return Self(ok: true, message: folder, path: folder)
   }
 
