@@ -44,6 +44,29 @@ struct CassetteCommandTests {
     #expect(lines.suffix(2).map { $0.hasSuffix("/a") || $0.hasSuffix("/b?x=1") } == [true, true])
   }
 
+  @Test("show names the gRPC status of a call that failed, from its trailers or its header")
+  func grpcStatus() async throws {
+    let entry = { (headers: String, trailers: String) in
+      """
+      {"startedDateTime": "2018-10-08T09:00:00Z", "time": 1, "timings": {"send": 0, "wait": 1, "receive": 0}, "cache": {},
+       "request": {"method": "POST", "url": "http://127.0.0.1:1/a.B/C", "httpVersion": "HTTP/2", "cookies": [],
+         "headers": [], "queryString": [], "headersSize": -1, "bodySize": 0},
+       "response": {"status": 200, "statusText": "", "httpVersion": "HTTP/2", "cookies": [], "headers": [\(headers)],
+         "content": {"size": 0, "mimeType": "application/grpc"}, "redirectURL": "", "headersSize": -1, "bodySize": 0,
+         "_diorama": {"trailers": [\(trailers)]}}}
+      """
+    }
+    let field = { (code: Int) in #"{"name": "grpc-status", "value": "\#(code)"}"# }
+    let entries = [entry("", field(5)), entry(field(12), ""), entry("", field(0))].joined(separator: ",")
+    try folder.write(
+      #"{"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": [\#(entries)]}}"#,
+      to: "calls.har")
+    let outcome = try await Diorama.run("cassette", "show", folder.file("calls"))
+    for text in ["  200, grpc-status 5 NOT_FOUND ", "  200, grpc-status 12 UNIMPLEMENTED ", "  200   "] {
+      #expect(outcome.text.contains(text), "\(outcome.text)\(outcome.words)")
+    }
+  }
+
   @Test("show --json prints an object, or an array for several cassettes")
   func showJSON() async throws {
     try await record("one", "/a")

@@ -103,6 +103,8 @@ struct Listing: Encodable {
     var method: String
     var url: String
     var status: Int
+    /// The gRPC status of a call that failed, such as `5 NOT_FOUND`.
+    var grpcStatus: String?
     var contentType: String?
     /// The size of the decoded response body.
     var bytes: Int
@@ -140,6 +142,7 @@ struct Listing: Encodable {
       Interaction(
         index: index, upstream: interaction.upstream, method: interaction.request.method,
         url: interaction.request.url, status: interaction.response.status,
+        grpcStatus: Self.grpcStatus(of: interaction.response),
         contentType: interaction.response.headers["Content-Type"], bytes: interaction.response.body.length,
         milliseconds: interaction.milliseconds, startedAt: interaction.startedAt,
         setup: interaction.isSetup ? true : nil)
@@ -147,6 +150,22 @@ struct Listing: Encodable {
     strings = stored.strings.entries.mapValues { $0.count { $0 != nil } }
     self.unfinished = unfinished
     skipped = stored.cassette.skipped
+  }
+
+  /// The names of gRPC's status codes, by code (https://grpc.io/docs/guides/status-codes/).
+  private static let grpcCodes = [
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+  ]
+
+  private static func grpcStatus(of response: RecordedResponse) -> String? {
+    // A call that fails at once may have it in its header.
+    guard let text = response.trailers["grpc-status"] ?? response.headers["grpc-status"], text != "0" else {
+      return nil
+    }
+    guard let code = Int(text), grpcCodes.indices.contains(code) else { return text }
+    return "\(text) \(grpcCodes[code])"
   }
 
   var lines: [String] {
@@ -162,7 +181,9 @@ struct Listing: Encodable {
     if !interactions.isEmpty {
       let rows = interactions.map { interaction in
         [
-          String(interaction.index), interaction.method, String(interaction.status), String(interaction.bytes),
+          String(interaction.index), interaction.method,
+          String(interaction.status) + (interaction.grpcStatus.map { ", grpc-status \($0)" } ?? ""),
+          String(interaction.bytes),
           String(format: "%.1f", interaction.milliseconds),
           interaction.url + (interaction.setup == true ? "  (setup)" : ""),
         ]
