@@ -123,6 +123,15 @@ package enum FileWriting {
       .cannotWrite, "cannot write \(file): cannot create its folder: \(reason); check the path and its permissions")
   }
 
+  /// What is not lost if a permanent file cannot be written.
+  private static func whatIsKept(_ path: String) -> String {
+    let end = ".har.partial"
+    guard path.hasSuffix(end) else { return "; the old file is unchanged" }
+    let cassette = ShellWord.quoted(String(path.dropLast(end.count)))
+    return
+      "; what was recorded before is in this file: diorama cassette check --recover \(cassette) makes a cassette of it"
+  }
+
   /// The error for the current `errno`, with advice.
   ///
   /// - Parameters:
@@ -134,8 +143,7 @@ package enum FileWriting {
     let code = errno
     let advice =
       switch code {
-      case ENOSPC, EDQUOT, EFBIG:
-        "free disk space and run again" + (isRecording ? "; acknowledged data and the old file are safe" : "")
+      case ENOSPC, EDQUOT, EFBIG: "free disk space and run again" + (isRecording ? whatIsKept(path) : "")
       case EACCES, EPERM, EROFS: "choose a folder that you may write to"
       case ENOTDIR, ENOENT: "check the path"
       default: "fix it and run again"

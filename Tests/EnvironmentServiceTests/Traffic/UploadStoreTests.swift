@@ -32,13 +32,16 @@ struct UploadStoreTests {
     #expect(problem?.detail.contains("set TMPDIR") == true)
   }
 
-  @Test("does not lose acknowledged data if the disk is full")
+  @Test("loses nothing that was recorded if the disk is full, and the error says where it is")
   func full() {
     errno = ENOSPC
     let temporary = FileWriting.failure("write", "/x", isRecording: false).message
     errno = ENOSPC
     let recording = FileWriting.failure("write", "/x").message
     #expect(temporary == "cannot write /x: No space left on device; free disk space and run again")
-    #expect(recording == temporary + "; acknowledged data and the old file are safe")
+    #expect(recording == temporary + "; the old file is unchanged")
+    errno = ENOSPC
+    let partial = FileWriting.failure("write", "/a b/x.har.partial").message
+    #expect(partial.hasSuffix("in this file: diorama cassette check --recover '/a b/x' makes a cassette of it"))
   }
 }
