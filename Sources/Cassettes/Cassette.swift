@@ -55,6 +55,9 @@ package struct CassetteHeader: Sendable, Equatable {
   package var isOfFailedRun = false
   /// In the order of their declaration.
   package var upstreams: [Upstream]
+  /// The origins of an isolated command whose requests were sent to another server (`--map`). Which server is not saved,
+  /// because its port may differ in each recording.
+  package var mapped: [Origin] = []
 
   package init(
     recording: String? = nil, recordedAt: String? = nil, timeZone: String? = nil, locale: String? = nil,

@@ -51,6 +51,11 @@ extension EnvironmentConfiguration.Isolation {
         _ = try CodedError.translating(at: "isolation.\(member)[\(index)]", try HostPattern(host))
       }
     }
+    let allowed = try allow.map { host throws(CodedError) in try HostPattern(host) }
+    for (index, host) in deny.enumerated() where allowed.contains(try HostPattern(host)) {
+      throw CodedError(
+        .broken, "isolation.deny[\(index)]: '\(host)' is allowed, too (isolation.allow); remove it from one of them")
+    }
     for (origin, url) in map.sorted(by: { $0.key < $1.key }) {
       _ = try CodedError.translating(at: "isolation.map", try Origin(parsing: origin))
       _ = try CodedError.translating(at: "isolation.map.\(origin)", try Origin(parsing: url))

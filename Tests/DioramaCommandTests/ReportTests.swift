@@ -32,7 +32,9 @@ struct ReportTests {
         "environment", "mode", "cassette", "recordedAt", "clock", "requests", "unmatched", "unused", "strings",
         "toggles", "durationSeconds", "ok", "failures", "advice", "interactions", "ended", "commandStatus", "variables",
       ])
-    #expect((report["advice"] as? String)?.hasPrefix("diorama run --mode extend --cassette") == true)
+    let advice = try #require(report["advice"] as? String)
+    #expect(advice.hasPrefix("diorama run --mode extend --cassette") && advice.contains(" --toggle skip=true "))
+    #expect(!advice.contains("--report") && !advice.contains("--mode replay"))
     #expect(Set((report["environment"] as? [String: Any] ?? [:]).keys) == ["id", "name"])
     #expect(Set((report["clock"] as? [String: Any] ?? [:]).keys) == ["kind", "start", "now"])
     #expect(report["requests"] as? [String: Int] == counts(replayed: 1, unmatched: 1))

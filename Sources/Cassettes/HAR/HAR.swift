@@ -86,6 +86,9 @@ package enum HAR {
       members.append(
         JSON.Member("grpcSchemas", .object(schemas.map { .init($0.key, .string(Base64.encode($0.value))) })))
     }
+    if !header.mapped.isEmpty {
+      members.append(JSON.Member("mapped", .array(header.mapped.map { .string($0.description) })))
+    }
     return .object(members)
   }
 
@@ -110,6 +113,8 @@ package enum HAR {
     for member in value["grpcSchemas"]?.object ?? [] {
       header.grpcSchemas[member.key] = member.value.string.flatMap { Base64.decode($0) }
     }
+    // Advice only, so that a text that is not an origin is no reason to refuse the cassette.
+    header.mapped = (value["mapped"]?.array ?? []).compactMap { $0.string.flatMap { try? Origin(parsing: $0) } }
     return header
   }
 

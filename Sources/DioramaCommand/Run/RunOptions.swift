@@ -51,6 +51,7 @@ struct RunOptions {
     // Both kinds of port share the variables.
     configuration.ports += listen
     specification = try settings.specification(configuration)
+    specification.options = Self.repeated(options)
     specification.journalFile = options.value("--journal")
     specification.journalsRequests = options.has("--journal-requests")
     if specification.journalsRequests, specification.journalFile == nil {
@@ -60,6 +61,15 @@ struct RunOptions {
     try ConfigurationOptions.checkIsolation(options, specification.isolation, command: subcommand)
     isProxy = options.has("--proxy")
     timeout = try options.seconds("--timeout", upTo: 1e6, command: subcommand)
+  }
+
+  /// The options that the advice to record repeats, quoted for a shell: without the mode and the cassette, which it
+  /// names itself, and those for output.
+  static func repeated(_ options: Options) -> [String] {
+    options.given {
+      // A recording keeps dates as they are received.
+      $0.group != .output && !["--mode", "--cassette", "--shift-dates"].contains($0.name)
+    }
   }
 
   /// How to write a word as the value of an option whose value is optional; nil if no such option takes it.

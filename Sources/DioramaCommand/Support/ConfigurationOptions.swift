@@ -94,11 +94,6 @@ struct ConfigurationOptions {
   func specification(_ configuration: EnvironmentConfiguration) throws -> EnvironmentSpecification {
     var specification = try EnvironmentSpecification(try checked(configuration), isChecked: true)
     specification.isContinuousIntegration = isContinuousIntegration
-    specification.secrecyOptions = [
-      "--config", "--stubs", "--collections", "--openapi", "--proto", "--proto-path", "--credential", "--ca",
-      "--client-certificate",
-      "--insecure", "--header",
-    ].flatMap { option in options.all(option).map { "\(option) \(ShellWord.quoted($0))" } }
     return specification
   }
 
@@ -216,6 +211,9 @@ struct ConfigurationOptions {
     try readUpstreams(&configuration)
     for text in options.all("--map") {
       let (origin, url) = try pair(text, option: "--map", form: "ORIGIN=URL", command: command)
+      guard origin.contains("://") else {
+        throw usage("--map: '\(origin)' is not an origin; write https://\(origin)=URL")
+      }
       configuration.isolation = configuration.isolation ?? .init()
       if let other = configuration.isolation?.map[origin], other != url {
         throw usage("--map: requests for \(origin) cannot be sent to both \(other) and \(url); remove one")
@@ -289,7 +287,10 @@ struct ConfigurationOptions {
     if let text = options.value("--clock") {
       let parts = text.split(separator: ":", maxSplits: 1)
       let kind = parts.first.map(String.init) ?? ""
-      try check(.string(kind), EnvironmentConfiguration.clockKind, "--clock")
+      let kinds = EnvironmentConfiguration.clockKind.words.map { $0 == "scaled" ? "scaled:RATE" : $0 }
+      if kind != "scaled", let problem = TextRule(.word(kinds), count: 0...64).problem(with: kind) {
+        throw usage("--clock: \(problem)")
+      }
       clock.kind = kind
       clock.rate = parts.count == 2 ? Double(parts[1]) : nil
       if kind == "scaled", !(1e-6...1e6 ~= clock.rate ?? .nan) {

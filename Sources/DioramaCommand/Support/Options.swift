@@ -1,6 +1,7 @@
 import Basics
 import ControlAPI
 import EnvironmentConfiguration
+import EnvironmentService
 import Foundation
 import LaunchContract
 
@@ -75,6 +76,8 @@ struct Options {
   private(set) var values: [String: [String]] = [:]
   /// Arguments that belong to no option.
   private(set) var operands: [String] = []
+  /// The options with their values, as they were written.
+  private var given: [(option: Option, words: ArraySlice<String>)] = []
   /// The arguments after `--`; nil without `--`.
   private(set) var rest: [String]?
 
@@ -86,6 +89,7 @@ struct Options {
     var index = 0
     while index < arguments.count {
       let word = arguments[index]
+      let start = index
       index += 1
       if word == "--" {
         rest = Array(arguments[index...])
@@ -120,6 +124,7 @@ struct Options {
         values[name, default: []].append(arguments[index])
         index += 1
       }
+      given.append((option, arguments[start..<index]))
     }
   }
 
@@ -131,6 +136,14 @@ struct Options {
 
   /// All values of a repeatable option.
   func all(_ name: String) -> [String] { values[name] ?? [] }
+
+  /// Options as they were given, in their order, each with its value and quoted for a shell.
+  ///
+  /// - Parameter isIncluded: whether to return an option.
+  /// - Returns: one text for each use of an option.
+  func given(_ isIncluded: (Option) -> Bool) -> [String] {
+    given.filter { isIncluded($0.option) }.map { $0.words.map(ShellWord.quoted).joined(separator: " ") }
+  }
 
   /// The options' part of a help text, in 80 columns.
   static func describe(_ table: [Option]) -> String {

@@ -56,7 +56,9 @@ extension Schema {
     return repeated(members, at: place)
       ?? first(members) { member in
         let inner = Self.inner(place, member.key)
-        return rule.names.problem(with: member.key).map { Self.at(inner, "invalid name: \($0)") }
+        return rule.names.problem(with: member.key).map {
+          Self.at(inner, rule.names.form == .origin ? $0 : "invalid name: \($0)")
+        }
           ?? rule.values.problem(with: member.value, at: inner)
       }
   }

@@ -45,6 +45,9 @@ extension EnvironmentSpecification {
     setting("--cassette PATH", swift: "cassette: \"PATH\"", "cassette", .string(caller == .api ? "/PATH" : "PATH"))
   }
 
+  /// How to do without a cassette.
+  var mockAdvice: String { setting("--mode mock", swift: ".environment(.mock)", "mode", .string("mock")) }
+
   /// How to name a folder of stubs.
   var stubsAdvice: String { setting("--stubs DIR", swift: "stubs: \"DIR\"", "stubs", .string("DIR")) }
 
@@ -105,12 +108,19 @@ extension EnvironmentSpecification {
     switch caller {
     case .command:
       // What an isolated command asks for need not be declared.
-      let declared = isolation == nil ? upstreams : self.upstreams.map { ($0.name, $0.origin.description) }
-      let named = isolationOptions + declared.map { " \(upstreamAdvice($0.name, $0.url))" }.joined()
-      let rules = order.map { " --order \($0.rawValue)" } ?? ""
-      let secrecy = secrecyOptions.map { " \($0)" }.joined()
-      return "diorama run --mode \(mode.rawValue) --cassette \(cassette?.description ?? "PATH")"
-        + "\(named)\(rules)\(secrecy) -- \(command)"
+      var declared = isolation == nil ? upstreams : self.upstreams.map { ($0.name, $0.origin.description) }
+      var words = options ?? []
+      if options == nil {
+        words += isolationOptions + (order.map { ["--order \($0.rawValue)"] } ?? [])
+      } else if !self.upstreams.isEmpty {
+        // The options or the project file declare them.
+        declared = []
+      }
+      words += unmapped.map { "--map \(ShellWord.quoted("\($0)=URL"))" }
+      words += declared.map { upstreamAdvice($0.name, $0.url) }
+      return
+        (["diorama run --mode \(mode.rawValue) --cassette \(ShellWord.quoted(cassette?.description ?? "PATH"))"] + words
+        + ["-- \(command)"]).joined(separator: " ")
     case .test:
       return "DIORAMA_MODE=\(mode.rawValue) swift test --filter '\(command)'"
     case .plugin, .pytest, .node:
@@ -120,16 +130,24 @@ extension EnvironmentSpecification {
     }
   }
 
-  /// The options that isolate the command, each after a space.
-  private var isolationOptions: String {
-    guard let isolation, let kind = isolation.kind else { return "" }
+  /// The origins whose requests the recording sent to another server, which no setting names now. Without `--map`, their
+  /// requests would reach the real servers.
+  private var unmapped: [Origin] {
+    guard let isolation else { return [] }
+    let mapped = isolation.map.keys.compactMap { try? Origin(parsing: $0) }
+    return (mappedOrigins ?? []).filter { !mapped.contains($0) }
+  }
+
+  /// The options that isolate the command.
+  private var isolationOptions: [String] {
+    guard let isolation, let kind = isolation.kind else { return [] }
     var words = [kind == "auto" ? "--isolate" : "--isolate=\(kind)"]
     words += isolation.allow.map { "--allow \(ShellWord.quoted($0))" }
     words += isolation.deny.map { "--deny \(ShellWord.quoted($0))" }
     words += isolation.map.sorted { $0.key < $1.key }.map { "--map \(ShellWord.quoted("\($0.key)=\($0.value)"))" }
     words += isolation.publish.map { "--publish \($0)" } + isolation.hostPorts.map { "--host-port \($0)" }
     if isolation.random == true { words.append("--random") }
-    return words.map { " \($0)" }.joined()
+    return words
   }
 
   /// The maximum size of a complete request body in a message, in bytes.
@@ -160,8 +178,7 @@ extension EnvironmentSpecification {
   func missing(_ location: CassetteLocation) -> CodedError {
     let declared = upstreams.map { (name: $0.name, url: $0.origin.description) }
     // Recording a program that makes no requests saves no cassette.
-    let mock = setting("--mode mock", swift: ".environment(.mock)", "mode", .string("mock"))
-    let other = policies?.allowsNoRequests == true ? "; if it needs no requests, use \(mock) instead" : ""
+    let other = policies?.allowsNoRequests == true ? "; if it needs no requests, use \(mockAdvice) instead" : ""
     return CassetteReader.missing(
       location,
       because: mode == .once && isContinuousIntegration ? ", and mode once does not record when CI is set" : "",

@@ -2,6 +2,7 @@ package import Basics
 package import Cassettes
 package import EnvironmentConfiguration
 package import Foundation
+package import HTTPMessages
 package import LaunchContract
 import GRPCSchemas
 import Transforms
@@ -99,9 +100,11 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var redaction = RedactionRules()
   /// Where upstream URLs in responses stay, in addition to the default; nil in a snapshot of an earlier version.
   package var rewriting: RewritingRules?
-  /// The command's options for secrets and redaction, quoted for a shell. Advice repeats them, because a recording made
-  /// without them could contain secrets.
-  package var secrecyOptions: [String] = []
+  /// The options of `diorama run`, quoted for a shell, except those for the mode, the cassette and output. The advice to
+  /// record repeats them. Nil for other callers.
+  package var options: [String]?
+  /// The origins whose requests the replayed recording sent to another server; nil for none.
+  package var mappedOrigins: [Origin]?
   /// What happens to old recordings and unused interactions.
   package var policies: CassettePolicies?
   /// Moves dates in replayed responses to the clock's time. Keys of tokens have been read.

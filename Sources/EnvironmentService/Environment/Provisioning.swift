@@ -14,6 +14,7 @@ package enum Provisioning {
     _ specification: EnvironmentSpecification, hooks: EnvironmentHooks = EnvironmentHooks(),
     cache: CassetteCache = CassetteCache()
   ) throws(CodedError) -> Environment.Plan {
+    var specification = specification
     let token = hooks.token ?? randomToken()
     var mode = try resolve(specification)
     try specification.checkValues()
@@ -43,6 +44,7 @@ package enum Provisioning {
       if mode == .record, let note = try UnfinishedRecording.takeUp(location, before: .record) { notes.append(note) }
     }
     let recorded = stored?.cassette.header
+    if let mapped = recorded?.mapped, !mapped.isEmpty { specification.mappedOrigins = mapped }
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
     notes += rules.notes(for: upstreams)
@@ -96,9 +98,10 @@ package enum Provisioning {
       notes += state.redactor.unseen.map {
         "the credential \($0) is too short to be found in a recording; name the places where it occurs in redaction"
       }
-      let header = CassetteHeader(
+      var header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,
         seed: seed, upstreams: upstreams)
+      header.mapped = (specification.isolation?.map ?? [:]).keys.sorted().compactMap { try? Origin(parsing: $0) }
       recorder = try CassetteRecorder(
         location: location, header: header, purpose: mode == .extend ? .extend : .record)
     }
@@ -152,7 +155,8 @@ package enum Provisioning {
     guard let location = specification.cassette else {
       let what =
         specification.mode == .once ? "no cassette is given" : "mode \(specification.mode.rawValue) needs a cassette"
-      throw CodedError(.usage, "\(what); name it with \(specification.cassetteAdvice)")
+      let mock = specification.mode == .once ? ", or use \(specification.mockAdvice) if there is nothing to record" : ""
+      throw CodedError(.usage, "\(what); name it with \(specification.cassetteAdvice)\(mock)")
     }
     guard specification.mode == .once else { return specification.mode }
     if location.exists { return .replay }
@@ -171,7 +175,8 @@ package enum Provisioning {
       let cassette = specification.cassette.map { " \($0.har)" } ?? ""
       let what =
         isFirst ? "there is no cassette\(cassette) yet, so this run would record, which" : "mode \(mode.rawValue)"
-      let advice = "add one with \(specification.upstreamAdvice())"
+      let isolate = specification.caller == .command ? ", or intercept the command's connections with --isolate" : ""
+      let advice = "add one with \(specification.upstreamAdvice())\(isolate)"
       throw CodedError(
         .noUpstream,
         "\(what) needs an upstream; \(advice)" + (isFirst ? ", or use mode mock if no backend is needed" : ""))

@@ -1,5 +1,6 @@
 package import Basics
 import Cassettes
+import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
@@ -320,6 +321,7 @@ package enum CassetteSealer {
       }
     }
     header.grpcSchemas.merge(new.grpcSchemas) { $1 }
+    header.mapped.appendNew(new.mapped)
     return header
   }
 

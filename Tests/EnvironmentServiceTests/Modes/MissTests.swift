@@ -105,6 +105,38 @@ struct MissTests {
     }
   }
 
+  @Test("is recorded by a command that names the origins which the recording sent to another server")
+  func mapped() async throws {
+    let upstream = try numbered()
+    try await withService(upstream) { fixture in
+      func isolated(_ map: [String: String]) -> EnvironmentConfiguration.Isolation {
+        var isolation = EnvironmentConfiguration.Isolation()
+        isolation.kind = "proxy"
+        isolation.map = map
+        return isolation
+      }
+      try await fixture.run(
+        .record, ["api": upstream.origin], with: { $0.isolation = isolated(["http://a.test": "http://127.0.0.1:1"]) }
+      ) { environment async throws in
+        _ = try await environment.get("/a")
+      }
+      let cases: [([String: String], String)] = [
+        ([:], "--map http://a.test=URL "), (["http://a.test": "http://127.0.0.1:2"], ""),
+      ]
+      for (map, option) in cases {
+        let environment = try fixture.provision(.replay) {
+          $0.isolation = isolated(map)
+          $0.options = ["--isolate=proxy"]
+          $0.command = "./app"
+        }
+        #expect(
+          environment.recordAdvice
+            == "diorama run --mode extend --cassette \(fixture.folder)/c --isolate=proxy \(option)-- ./app")
+        _ = await environment.end()
+      }
+    }
+  }
+
   @Test("does not fail a cassette whose interactions are all used in a setup that succeeds")
   func held() async throws {
     let upstream = try numbered()

@@ -27,7 +27,11 @@ struct IsolationSettingsTests {
       ),
       (#"{"deny": ["a.example", ""]}"#, "isolation.deny[1]"), (#"{"deny": ["*."]}"#, "isolation.deny[0]: '*.' is not"),
       (#"{"deny": ["a:0"]}"#, "isolation.deny[0]: 'a:0' is not"), (#"{"kind": "jail"}"#, "isolation.kind"),
-      (#"{"map": {"api.example.com": "http://127.0.0.1"}}"#, "isolation.map"),
+      (
+        #"{"map": {"api.example.com": "http://127.0.0.1"}}"#,
+        "isolation.map.api.example.com: 'api.example.com' is not an origin such as https://api.example.com"
+      ),
+      (#"{"allow": ["a"], "deny": ["b", "A"]}"#, "isolation.deny[1]: 'A' is allowed, too"),
       (#"{"map": {"https://a.example": "127.0.0.1"}}"#, "isolation.map"),
       (#"{"hostPorts": [0]}"#, "isolation.hostPorts[0]"),
     ])

@@ -54,7 +54,10 @@ struct SpecificationTests {
     #expect(specification.name == "environment")
     #expect(specification.mode == .once)
     let error = #expect(throws: CodedError.self) { try Provisioning.plan(specification) }
-    #expect(error?.message == #"no cassette is given; name it with "cassette": "/PATH""#)
+    #expect(
+      error?.message
+        == #"no cassette is given; name it with "cassette": "/PATH", or use "mode": "mock" if there is nothing to record"#
+    )
     #expect(try self.specification(#"{"cassette": "/a/login"}"#).name == "login")
   }
 
