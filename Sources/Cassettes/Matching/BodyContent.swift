@@ -36,7 +36,9 @@ package enum BodyContent {
     let kind = MediaKind(contentType)
     if kind == .messages {
       self = Self.messages(of: body) ?? .bytes(body)
-    } else if !body.isEmpty, kind == .json || kind.isVague && Self.looksLikeJSON(body), let value = try? JSON.parse(body) {
+    } else if !body.isEmpty, kind == .json || kind.isVague && Self.looksLikeJSON(body),
+      let value = try? JSON.parse(body)
+    {
       self = .json(value)
     } else if !body.isEmpty, kind == .form {
       self = .form(QueryItems(body))

@@ -159,8 +159,8 @@ package struct RuleBook: Sendable {
   /// Whether a rule compares the messages of a gRPC call by their fields, for which they have to be converted to JSON.
   ///
   /// - Parameters:
-  ///   - upstream: the name of the call's upstream.
   ///   - target: in origin form.
+  ///   - upstream: the name of the call's upstream.
   ///   - onlyJSON: whether rules with patterns do not count, which apply to bytes, too.
   /// - Returns: the description of the first such rule; nil if the messages are compared as bytes, or not at all.
   package func ruleForFields(ofCallTo target: String, upstream: String?, onlyJSON: Bool = false) -> String? {

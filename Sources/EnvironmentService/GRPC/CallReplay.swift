@@ -33,7 +33,8 @@ extension Environment {
     let target = request.sought.target
     let comparison = replay.requests.comparison
     let rules = MessageRules(
-      replay.maker.book, upstream: upstreams[request.upstream].name, target: target, method: RecordedRequest.streamMethod)
+      replay.maker.book, upstream: upstreams[request.upstream].name, target: target,
+      method: RecordedRequest.streamMethod)
     let recordedCodec = MessageCodec(
       interaction.request.headers, path: target, isRequest: true, schemas: redactor.schemas)
     let asJSON =

@@ -21,12 +21,13 @@ struct MessageComparison: Sendable {
     self.schemas = schemas
   }
 
-  /// What converts the body of a request for its comparison; nil if it is compared as it is.
+  /// What converts the body of a request for its comparison.
   ///
   /// - Parameters:
   ///   - headers: the request's header fields.
   ///   - target: the request's target.
   ///   - upstream: the upstream's index.
+  /// - Returns: the conversion; nil if the body is compared as it is.
   func messages(_ headers: Headers, target: String, upstream: Int) -> MessagesAsJSON? {
     guard let book, GRPCFraming(contentType: headers["Content-Type"] ?? "") == .grpc else { return nil }
     let name = upstreams.indices.contains(upstream) ? upstreams[upstream].name : nil
@@ -34,11 +35,12 @@ struct MessageComparison: Sendable {
     return MessagesAsJSON(MessageCodec(headers, path: target, isRequest: true, schemas: schemas))
   }
 
-  /// A recorded request as it is compared. The body of one in a file is not converted.
+  /// A recorded request as it is compared. A body in a file is not converted.
   ///
   /// - Parameters:
   ///   - request: the request.
   ///   - upstream: the upstream's index.
+  /// - Returns: the request.
   func compared(_ request: RecordedRequest, upstream: Int) -> RecordedRequest {
     let target = RecordedURL(request.url).target
     guard var messages = messages(request.headers, target: target, upstream: upstream) else { return request }
@@ -50,6 +52,7 @@ struct MessageComparison: Sendable {
   /// - Parameters:
   ///   - interactions: the cassette's interactions.
   ///   - assigned: the upstream of each one.
+  /// - Returns: the note; nil if all rules apply.
   func note(_ interactions: [Interaction], assigned: [Int32]) -> String? {
     guard let book else { return nil }
     for (index, interaction) in interactions.enumerated() where interaction.request.isCall {
@@ -59,8 +62,8 @@ struct MessageComparison: Sendable {
       guard let rule = book.ruleForFields(ofCallTo: target, upstream: name, onlyJSON: true),
         MessageCodec(request.headers, path: target, isRequest: true, schemas: schemas)?.converts == false
       else { continue }
-      return "\(rule); it does not apply to gRPC calls such as \(target), whose messages are compared as bytes, since their "
-        + "schema is not known; name the service's .proto file with --proto"
+      return "\(rule); it does not apply to gRPC calls such as \(target), whose messages are compared as bytes, since "
+        + "their schema is not known; name the service's .proto file with --proto"
     }
     return nil
   }
@@ -78,6 +81,7 @@ extension Request {
   /// The request as it is described after a miss: with its gRPC messages as JSON if their schema is known.
   ///
   /// - Parameter schemas: the known schemas.
+  /// - Returns: the request.
   func readable(by schemas: GRPCSchemaSet?) -> Request {
     guard case .bytes(let bytes) = body,
       var messages = MessagesAsJSON(MessageCodec(headers, path: target, isRequest: true, schemas: schemas))
@@ -98,6 +102,7 @@ extension RecordedRequest {
   /// The request as it is described after a miss: with its gRPC messages as JSON if their schema is known.
   ///
   /// - Parameter schemas: the known schemas.
+  /// - Returns: the request.
   func readable(by schemas: GRPCSchemaSet?) -> RecordedRequest {
     let target = RecordedURL(url).target
     guard case .bytes = body,

@@ -223,6 +223,7 @@ final class CassetteRecorder: Sendable {
   }
 
   /// - Parameter change: changes the state, and returns the line for it.
+  /// - Throws: a ``CodedError`` of kind `cannotWrite`; the state is as before then.
   private func append(_ change: (inout State) -> [UInt8]) throws(CodedError) {
     try state.withLock { state throws(CodedError) in
       guard let descriptor = state.lock?.descriptor else {

@@ -309,7 +309,8 @@ final class Pipeline: Sendable {
       environment.replay?.nearest(
         to: request, upstream: upstream.name, body: body, large: large, playback: playback, at: times, schemas: schemas)
       ?? []
-    if !isRecorded, misses.first?.differences.first?.kind == .exhausted, case .bytes(let bytes) = described.sought.body {
+    if !isRecorded, misses.first?.differences.first?.kind == .exhausted, case .bytes(let bytes) = described.sought.body
+    {
       // Encodings of gRPC messages may differ although their fields are equal.
       misses =
         environment.replay?.nearest(

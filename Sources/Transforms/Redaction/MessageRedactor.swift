@@ -9,11 +9,12 @@ struct MessageRedactor {
   private var stream: MessageStream
   private(set) var found = FoundFields()
 
+  /// The result is nil if there is nothing to do.
+  ///
   /// - Parameters:
   ///   - codec: the body's codec.
   ///   - redactor: the secrets and rules.
   ///   - keepsClaims: whether a JSON Web Token in a field that is redacted by default loses only its signature.
-  /// - Returns: nil if there is nothing to do.
   init?(_ codec: MessageCodec?, _ redactor: Redactor, keepsClaims: Bool) {
     guard let codec else { return nil }
     let rules = redactor.rules
@@ -41,7 +42,8 @@ private struct MessageRedaction {
   func redacted(_ message: GRPCMessage, _ found: inout FoundFields) -> GRPCMessage? {
     let plain: [UInt8]
     do { plain = try codec.payload(of: message) } catch {
-      found.add(problem: "a compressed message was recorded without redaction, since it cannot be decompressed: \(error)")
+      found.add(
+        problem: "a compressed message was recorded without redaction, since it cannot be decompressed: \(error)")
       return nil
     }
     var payload = plain
@@ -141,6 +143,7 @@ extension JSON {
   /// - Parameters:
   ///   - place: the indices of members and elements that lead to the value.
   ///   - replacement: the new value.
+  /// - Returns: the changed value.
   fileprivate func replacing(at place: ArraySlice<Int>, with replacement: JSON) -> JSON {
     guard let index = place.first else { return replacement }
     switch self {

@@ -224,7 +224,8 @@ package struct Redactor: Sendable {
     var redacted = request
     redacted.target = redactURL(request.target)
     redacted.headers = redact(request.headers)
-    if case .bytes(let bytes) = request.body { redacted.body = .bytes(redact(sent: bytes, of: request.headers, path: request.target))
+    if case .bytes(let bytes) = request.body {
+      redacted.body = .bytes(redact(sent: bytes, of: request.headers, path: request.target))
     }
     return redacted
   }

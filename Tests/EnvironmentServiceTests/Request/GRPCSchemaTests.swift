@@ -24,7 +24,8 @@ struct GRPCSchemaTests {
       try FileManager.default.createDirectory(atPath: "\(fixture.folder)/common", withIntermediateDirectories: false)
       try fixture.write(#"syntax = "proto3"; message Pet { string name = 1; }"#, to: "common/pet.proto")
       let environment = try provision(fixture, paths: [fixture.folder, "\(fixture.folder)/common"])
-      let json = try environment.redactor.schemas?.schema(of: "/Store/Find")?.json([0x0A, 1, 0x41], of: "/Store/Find", isRequest: true)
+      let json = try environment.redactor.schemas?.schema(of: "/Store/Find")?.json(
+        [0x0A, 1, 0x41], of: "/Store/Find", isRequest: true)
       #expect(json?.text == #"{"name":"A"}"#)
       _ = await environment.end()
     }
