@@ -313,9 +313,10 @@ static int make_socket(struct network *network, int family, int type, int protoc
   return -1;
 }
 
-// A number for a socket of UDP; 0 if none is free.
+// A number for a socket of UDP; 0 if none is free. The highest one: the kernel gives others the lowest, and a thread that gets
+// the same number at the same time would lose its descriptor.
 static int free_number(const struct context *context) {
-  for (int number = DATAGRAM_DESCRIPTORS; number < DATAGRAM_DESCRIPTORS_END; number++) {
+  for (int number = DATAGRAM_DESCRIPTORS_END - 1; number >= DATAGRAM_DESCRIPTORS; number--) {
     char path[64], target[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", context->pid, number);
     if (readlink(path, target, sizeof target) < 0) return errno == ENOENT ? number : 0;
