@@ -49,13 +49,15 @@ static void store(struct diorama_clock_record *to, const struct diorama_clock_re
   __atomic_store_n(&to->rate, from->rate, __ATOMIC_RELAXED);
   __atomic_store_n(&to->seconds, from->seconds, __ATOMIC_RELAXED);
   __atomic_store_n(&to->nanoseconds, from->nanoseconds, __ATOMIC_RELAXED);
+  __atomic_store_n(&to->second_rate, from->second_rate, __ATOMIC_RELAXED);
 }
 
 void diorama_clock_move(
   struct diorama_clock_page *page, enum diorama_clock_mode mode, int64_t real, int64_t shown, double rate) {
   struct diorama_clock_record record = {.mode = mode, .real = real, .shown = shown};
   if (mode == DIORAMA_CLOCK_SCALED) record.rate = (int64_t)(rate * 0x1p32 + 0.5);
-  int64_t added = mode == DIORAMA_CLOCK_FROZEN ? shown : mode == DIORAMA_CLOCK_OFFSET ? shown - real : 0;
+  record.second_rate = (int64_t)(((__int128)record.rate << 40) / SECOND);
+  int64_t added = mode == DIORAMA_CLOCK_REAL ? 0 : mode == DIORAMA_CLOCK_OFFSET ? shown - real : shown;
   record.seconds = added / SECOND;
   record.nanoseconds = added % SECOND;
   if (record.nanoseconds < 0) {

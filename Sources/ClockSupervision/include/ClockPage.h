@@ -18,7 +18,7 @@
 // killed while it wrote stops no program.
 
 /// In every page, so that a wrong descriptor is noticed.
-#define DIORAMA_CLOCK_SIGNATURE UINT64_C(0x326b636f6c636f64) // "doclock2"
+#define DIORAMA_CLOCK_SIGNATURE UINT64_C(0x336b636f6c636f64) // "doclock3"
 
 /// As a clock id, asks a patched vDSO where the page is mapped: `clock_gettime(DIORAMA_CLOCK_MAGIC, …)` stores the address
 /// in `tv_sec`, and fails with EINVAL in a program that has the real clock. As the sixth argument of a raw system call
@@ -45,11 +45,14 @@ struct diorama_clock_record {
   int64_t shown;
   /// Of a scaled clock: its nanoseconds for each real one, times 2^32.
   int64_t rate;
-  /// `shown` if frozen, `shown - real` if offset: precomputed, so that a read of these clocks needs no division. The
-  /// nanoseconds are 0 to 999,999,999.
+  /// `shown` if frozen or scaled, `shown - real` if offset: precomputed, so that a read needs no division. The nanoseconds are
+  /// 0 to 999,999,999.
   int64_t seconds;
   int64_t nanoseconds;
-  uint64_t unused[2];
+  /// Of a scaled clock: its seconds for each real nanosecond, times 2^72, rounded down. Of any elapsed time, this gives the
+  /// seconds, or one second less, or for a negative one, one more.
+  int64_t second_rate;
+  uint64_t unused;
 };
 
 struct diorama_clock_page {

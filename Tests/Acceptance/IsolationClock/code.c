@@ -64,8 +64,15 @@ int main(void) {
     // Within a century around 1970, and 30 years around the move at a rate of up to 3.
     int64_t moved = draw(INT64_C(3000000000)) * SECOND / 2, shown = draw(INT64_C(3000000000)) * SECOND / 2 + draw(SECOND);
     double rate = (double)draw(3000000) / 1000000;
+    int64_t elapsed = draw(INT64_C(900000000)) * SECOND + draw(SECOND);
+    // All rates that there are, within the same 30 years.
+    if (turn % 8 == 7) {
+      rate = 0.000001;
+      for (int64_t tens = draw(13) & 15; tens > 0 && rate < 1000000; tens--) rate *= 10;
+      if (rate > 1) elapsed = (int64_t)((double)elapsed / rate);
+    }
     diorama_clock_move(page, mode, moved, shown, rate);
-    int64_t now = moved + draw(INT64_C(900000000)) * SECOND + draw(SECOND);
+    int64_t now = moved + elapsed;
     real = in_timespec(now);
     struct diorama_clock_record record = diorama_clock_read(page);
     struct timespec wanted = in_timespec(diorama_clock_shown(&record, now)), seen = {0, 0};
