@@ -129,6 +129,8 @@ struct IsolationControlTests {
     let upstream = try numbered()
     try await withService(upstream) { fixture in
       let environment = try fixture.provision(.record, [:], Self.isolated)
+      // The upstream is on this machine, which other kinds keep from commands.
+      environment.noteIsolation(.init(kind: "proxy"))
       func status(_ password: String?) async throws -> Int {
         var headers: Headers = ["Host": upstream.origin.authority]
         if let password { headers.append("Proxy-Authorization", "Basic " + Base64.encode(Array("a:\(password)".utf8))) }

@@ -44,6 +44,9 @@ struct RequestRoundTripTests {
     configuration.openapi = "/tmp/api.yaml"
     configuration.proto = ["/tmp/pets.proto"]
     configuration.protoPaths = ["/tmp"]
+    configuration.isolation = .init()
+    configuration.isolation?.kind = "namespaces"
+    configuration.isolation?.hostPorts = [5432]
     configuration.faults = [.string("reset,path=/a,nth=1"), .object(["status": .int(503)])]
     configuration.dates = ShiftRules()
     configuration.dates?.keep = ["$.born"]
