@@ -100,6 +100,7 @@ final class EasyHandle {
   /// - Parameters:
   ///   - origin: the upstream.
   ///   - offersHTTP2: whether TLS offers HTTP/2 besides HTTP/1.1.
+  /// - Throws: ``UpstreamError`` if an option is not available.
   func prepareConnection(to origin: Origin, offersHTTP2: Bool = false) throws {
     let proxy = settings.proxy(for: origin.scheme)
     set(CURLOPT_PROXY, proxy)

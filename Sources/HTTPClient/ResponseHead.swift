@@ -42,7 +42,7 @@ struct ResponseHead {
     return false
   }
 
-  /// Takes a field of HTTP/2, of which `:status` comes first.
+  /// Takes a field of HTTP/2; `:status` comes first.
   mutating func take(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     guard name.first == UInt8(ascii: ":") else { return headers.append(String(wire: name), String(wire: value)) }
     headers = Headers()

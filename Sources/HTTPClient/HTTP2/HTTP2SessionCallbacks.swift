@@ -2,9 +2,10 @@ import CNGHTTP2
 
 /// The functions that nghttp2 calls, which pass everything on to the ``HTTP2Session``.
 enum HTTP2SessionCallbacks {
-  /// Creates a session of a client; nil if memory is exhausted.
+  /// Creates a session of a client.
   ///
   /// - Parameter owner: receives the calls; must outlive the session.
+  /// - Returns: the session; nil if memory is exhausted.
   static func makeSession(for owner: HTTP2Session) -> OpaquePointer? {
     guard let callbacks, let options else { return nil }
     var session: OpaquePointer?
