@@ -20,8 +20,6 @@ final class Transfer: @unchecked Sendable {
   var easy: EasyHandle?
   /// The stream while the transfer runs over HTTP/2.
   var stream: HTTP2Stream?
-  /// The connection that refused it last.
-  weak var refuser: HTTP2Session?
   /// Set if it was cancelled before it began.
   var isCancelled = false
   var activity = Activity()

@@ -33,6 +33,7 @@ final class FrameConnection {
     let frame = Frame(
       type: head[3], flags: head[4], stream: head[5...].reduce(0) { $0 << 8 | UInt32($1) },
       payload: try connection.readExactly(head[..<3].reduce(0) { $0 << 8 | Int($1) }))
+    if frame.type == 4, frame.flags & 1 == 0 { try write(Frames.settingsAcknowledgement) }
     if frame.type == 8 { windows[frame.stream, default: 0] += Int(frame.number) }
     if frame.type == 0 { received += frame.payload.count }
     return frame

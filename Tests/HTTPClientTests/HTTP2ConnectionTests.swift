@@ -309,7 +309,7 @@ struct HTTP2ConnectionTests {
     try await withUpstream { connection in
       _ = try connection.readExactly(24)
       if hostile == .http1 { return try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") }
-      try connection.write(Frames.settings())
+      try connection.write(Frames.settings() + Frames.settingsAcknowledgement)
       // Up to the request.
       while true {
         let head = try connection.readExactly(9)

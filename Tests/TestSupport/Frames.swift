@@ -17,6 +17,9 @@ package enum Frames {
     frame(4, values.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] + number($1) })
   }
 
+  /// Confirms the peer's settings, which it applies only then.
+  package static let settingsAcknowledgement = frame(4, flags: 1)
+
   package static func windowUpdate(_ stream: UInt32, _ increment: UInt32) -> [UInt8] {
     frame(8, stream: stream, number(increment))
   }

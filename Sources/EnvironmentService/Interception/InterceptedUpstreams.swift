@@ -186,7 +186,7 @@ extension Environment {
 
   /// Whether a host is this machine itself, which isolated commands reach by the ports that they are given.
   ///
-  /// Without this, a request through a tunnel (CONNECT), or with a target that is a URL, would reach it all the same.
+  /// Without this, a request through a tunnel (CONNECT), or with a target that is a URL, would still reach it.
   /// Commands with a proxy share the machine's network.
   func isKeptFrom(host: String, port: Int) -> Bool {
     guard let policy = intercepted?.policy, Origin.isLoopback(host) else { return false }

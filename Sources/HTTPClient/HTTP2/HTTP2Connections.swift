@@ -32,7 +32,7 @@ final class HTTP2Connections {
       guard end <= monotonicNanoseconds() else { return nil }
       http1[key] = nil
     }
-    if let kept = sessions[key]?.first(where: { $0.hasRoom && $0 !== transfer.refuser }) { return kept }
+    if let kept = sessions[key]?.first(where: \.hasRoom) { return kept }
     let session = try HTTP2Session(key, self, driver)
     sessions[key, default: []].append(session)
     return session

@@ -256,7 +256,8 @@ final class HTTP2Session {
     switch code {
     // RFC 9113, 8.7: not processed. nghttp2 also closes the streams with it that a GOAWAY excludes.
     case NGHTTP2_REFUSED_STREAM.rawValue:
-      stream.transfer.refuser = self
+      // Another connection may be accepted, and this one would refuse it again.
+      retire()
       sendAgain(stream, error)
     case NGHTTP2_HTTP_1_1_REQUIRED.rawValue:
       connections.useHTTP1(for: key)

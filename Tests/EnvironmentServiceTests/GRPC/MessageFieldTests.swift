@@ -84,7 +84,9 @@ struct MessageFieldTests {
 
     private func text(_ message: GRPCMessage) throws -> String {
       guard !message.isCompressed else { return "compressed" }
-      return try schema.json(message.payload, of: "/echo.Echo/Unary", isRequest: false)?.text ?? "none"
+      let json = try schema.json(message.payload, of: "/echo.Echo/Unary", isRequest: false)?.text ?? ""
+      // Without libprotobuf's escapes of < and >.
+      return String(decoding: try JSON.parse(Array(json.utf8)).encoded(), as: UTF8.self)
     }
 
     private func send(_ method: String, _ body: Body, _ headers: Headers = [:]) async throws -> Response {
@@ -113,7 +115,9 @@ struct MessageFieldTests {
       let outgoing = BytePipe()
       try await outgoing.write(frame(messages[0]))
       let response = try await send("BidiStream", .stream(outgoing, length: nil))
-      guard case .stream(let incoming, _) = response.body else { return [] }
+      guard case .stream(let incoming, _) = response.body else {
+        return ["status \(response.headers["grpc-status"] ?? "none")"]
+      }
       var parser = GRPCMessageParser(limit: 1 << 20)
       var answers: [String] = []
       for (index, message) in messages.enumerated() {
