@@ -241,6 +241,10 @@ TAKE_PIPES = {
 
 def irregular(checks, folder):
     """With any irregular file, a command ends within seconds, with one line and little memory."""
+    # A file named by the user may be a pipe, `<(…)`. Its reader waits for a writer, and handles signals.
+    def may_wait(title, kind):
+        return kind in ("a pipe", "a link to a pipe") and title in TAKE_PIPES
+
     def one(trial):
         number, ((title, (name, words)), (kind, put)) = trial
         place = folder / f"{number}"
@@ -251,7 +255,7 @@ def irregular(checks, folder):
             put(place / name)
         except PermissionError:
             return None
-        return hostile_cassettes.Bounded([support.binary("diorama"), *words], seconds=6, memory=2 << 30, folder=place)
+        return hostile_cassettes.Bounded([support.binary("diorama"), *words], seconds=6 if may_wait(title, kind) else 30, memory=2 << 30, folder=place)
 
     few = ("a pipe", "a link to /dev/zero", "a folder", "a socket", "a loop of links")  # the others open files in the same way
     trials = [
@@ -261,9 +265,7 @@ def irregular(checks, folder):
     for ((title, _), (kind, _)), ended in zip(trials, victim.together(4, one, list(enumerate(trials)))):
         if ended is None:
             continue
-        # A file named by the user may be a pipe, `<(…)`. Its reader waits for a writer, and handles signals.
-        may_wait = kind in ("a pipe", "a link to a pipe") and title in TAKE_PIPES
-        checks.that(may_wait or not ended.hung, f"irregular: {title}: {kind} doesn't make it hang", ended)
+        checks.that(may_wait(title, kind) or not ended.hung, f"irregular: {title}: {kind} doesn't make it hang", ended)
         checks.that(ended.heeds, f"irregular: {title}: {kind} SIGTERM ends it", ended)
         if not ended.hung:
             checks.that(ended.status >= 0 and ended.peak < 256 << 20, f"irregular: {title}: {kind} uses little memory", ended)
