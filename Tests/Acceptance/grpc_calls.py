@@ -250,7 +250,7 @@ def fields(checks, folder):
     ended = Ended("replay", cassette, words("Rexford"), [*proto, *secret], {})
     checks.that(ended.status == 0 and b"<redacted>".hex() in ended.output, "grpcio with redaction: replayed", ended)
 
-    ended = support.diorama("run", "--no-config", "--proto", "none.proto", "--cassette", folder / "none", "--", "true")
+    ended = support.diorama("run", "--no-config", "--upstream", "api=http://127.0.0.1:1", "--proto", "none.proto", "--cassette", folder / "none", "--", "true")
     checks.that(ended.returncode != 0 and "none.proto: No such file or directory; correct the path in --proto FILE" in ended.stderr, "a missing .proto file is an error", ended)
 
 
