@@ -145,7 +145,7 @@ static bool addSource(diorama_schema &schema, const std::string &path, diorama_s
     case Tree::NO_MAPPING:
       break;
   }
-  return fail(error, "it is in no import path; write its path as that of --proto-path begins", path);
+  return fail(error, "no --proto-path folder contains it; begin its path as that of a --proto-path folder", path);
 }
 
 static bool addSet(diorama_schema &schema, const std::string &path, diorama_schema_error *error) {

@@ -129,7 +129,7 @@ package struct ReportText {
     if let advice = report.advice { lines.append("to record what is missing: \(advice)") }
     if report.isolation != nil, !unknownHosts.isEmpty {
       let options = unknownHosts.prefix(Self.listed).map { "--deny \($0)" }.joined(separator: " ")
-      lines.append(Line("or refuse it, if the command does not need it: \(options)"))
+      lines.append(Line("or refuse hosts that the command does not need: \(options)"))
     }
     for unused in report.unused.prefix(Self.listed) {
       lines.append(Line("unused: interaction \(unused.index), \(unused.method) \(unused.url)", .doubtful))
@@ -158,7 +158,8 @@ package struct ReportText {
     for line in (report.isolation?.missing ?? []).prefix(Self.listed) { lines.append(Line(line, .doubtful)) }
     rest(of: report.isolation?.missing?.count ?? 0, "remarks about the isolation", &lines)
     for command in (report.isolation?.interrupted ?? []).prefix(Self.listed) {
-      lines.append(Line("the command was ended with the environment: \(command)", .doubtful))
+      lines.append(
+        Line("the command was still running when the environment ended, and was stopped: \(command)", .doubtful))
     }
     rest(of: report.isolation?.interrupted?.count ?? 0, "commands that were ended", &lines)
     for line in (report.isolation?.relayed ?? []).prefix(Self.listed) {

@@ -230,7 +230,7 @@ final class CurlDriver: @unchecked Sendable {
 
   // MARK: Connections of HTTP/2
 
-  /// Starts a transfer again that its connection of HTTP/2 has not begun.
+  /// Restarts a transfer that its HTTP/2 connection has not begun.
   func restart(_ transfer: Transfer) {
     guard let stream = transfer.stream.take() else { return }
     stream.session.drop(stream)

@@ -11,8 +11,8 @@ package import HTTPMessages
 
 /// Sends requests to upstreams unchanged: it adds and decodes nothing, and follows no redirects.
 ///
-/// Transfers run on libcurl's multi interface, those of HTTP/2 on connections that it opens: those started on the thread of an ``EventLoop`` stay on it, all others
-/// run on the client's own thread. No thread ever blocks on an upstream. Connections are kept and reused. If a kept
+/// Transfers run on libcurl's multi interface; HTTP/2 runs on connections that libcurl opens. Transfers started on the
+/// thread of an ``EventLoop`` stay on it; all others run on the client's own thread. No thread ever blocks on an upstream. Connections are kept and reused. If a kept
 /// connection turns out to be closed before the first byte of the response, libcurl repeats the request once (RFC 9112,
 /// 9.3.1).
 ///

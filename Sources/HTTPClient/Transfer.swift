@@ -145,7 +145,7 @@ final class Transfer: @unchecked Sendable {
     }
     received += bytes.count
     // Curl ends the transfer only after the request has been sent as well.
-    if received == head.length { pipe.finish() }
+    if trailers == nil, received == head.length { pipe.finish() }
     return bytes.count
   }
 
@@ -247,7 +247,7 @@ final class Transfer: @unchecked Sendable {
     var response = Response(status: head.status, reason: head.reason, headers: head.headers, trailers: trailers)
     if head.hasNoBody(answering: method) {
       // No body, whatever the fields declare.
-    } else if isWhole || early.count == head.length {
+    } else if isWhole || (trailers == nil && early.count == head.length) {
       response.body = .bytes(early)
     } else {
       let pipe = BytePipe(capacity: Self.pipeCapacity)

@@ -102,7 +102,7 @@ package enum DifferenceKind: String, Sendable, CaseIterable, Encodable {
         let clock = settings.isClockFrozen ? "" : ", with --clock frozen"
         return "give it the environment's clock\(isProxy ? ", which a proxy cannot" : ""): \(isolate)\(clock)"
       }
-      return settings.isClockFrozen ? nil : "have its clock stand still: --clock frozen"
+      return settings.isClockFrozen ? nil : "freeze its clock: --clock frozen"
     case .uuid, .random, .hashOrder, .address:
       if settings.isEffective, settings.isRandom { return nil }
       let options = settings.isEffective ? "--random" : isProxy ? "--random, and \(isolate)" : "--isolate --random"

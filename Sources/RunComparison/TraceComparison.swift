@@ -612,7 +612,7 @@ package struct TraceComparison: Sendable {
     guard let (run, request) = ambiguous else { return [] }
     return [
       "equal requests overlapped in run \(run), and got different answers: \(request.method) \(request.url); timing "
-        + "decides which of them gets which"
+        + "decides which request gets which answer"
     ]
   }
 

@@ -128,9 +128,11 @@ import LocalHTTP
       do {
         let response = try control.call(
           "POST", "/isolation", [UInt8](JSON.encode(note)), by: .now + Self.patience)
-        if response.status != 204 { report("environment \(id) did not accept a remark: \(response.detail)") }
+        if response.status != 204 {
+          report("environment \(id) did not accept a note for its report: \(response.detail)")
+        }
       } catch {
-        report("environment \(id) did not accept a remark: \(error)")
+        report("environment \(id) did not accept a note for its report: \(error)")
       }
     }
 
@@ -241,7 +243,8 @@ import LocalHTTP
       let line: String
       switch event {
       case .relayFailed(let destination, let cause): line = "\(destination) was not reached: \(cause)"
-      case .nameTableFull(let name): line = "no address is left for the name \(name)"
+      case .nameTableFull(let name):
+        line = "\(name) was not resolved: the command has looked up too many names; have it use fewer"
       case .failed(let text): line = text
       default: return
       }

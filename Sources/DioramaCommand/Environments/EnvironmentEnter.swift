@@ -95,9 +95,9 @@ enum EnvironmentEnter {
     about: """
       Runs COMMAND in an environment that was created with --isolate, as diorama run
       --isolate would: all its connections lead to the environment, whatever URLs it
-      has. Several commands can be in an environment at the same time and one after
-      another; each has a network of its own. If the environment ends, the command
-      gets SIGTERM, and 5 s later SIGKILL; the report lists it.
+      has. Several commands can run in an environment, at the same time or one after
+      another; in namespaces, each has its own network. If the environment ends, the
+      command gets SIGTERM, and 5 s later SIGKILL; the report lists it.
       """,
     options: [DaemonAccess.option],
     notes: """

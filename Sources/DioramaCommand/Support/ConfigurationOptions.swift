@@ -107,7 +107,7 @@ struct ConfigurationOptions {
         $0.group == .isolation && $0.name != "--isolate" && options.has($0.name)
       }
       guard let needless else { return }
-      throw CodedError(usage: "\(needless.name) has no effect without --isolate; add that", command: command)
+      throw CodedError(usage: "\(needless.name) has no effect without --isolate; add --isolate", command: command)
     }
     if options.has("--proxy") {
       throw CodedError(

@@ -67,7 +67,7 @@ extension TestEnvironment {
     ///   - redaction: what to redact in recordings, in addition to credentials and the headers that carry them.
     ///   - rewriting: exceptions from the rewriting of upstream URLs in responses.
     ///   - dates: moves dates in replayed responses to the clock's time.
-    ///   - isolation: lets `diorama env enter` run programs in the environment whose URLs cannot be changed.
+    ///   - isolation: lets `diorama env enter` run programs with fixed URLs in the environment.
     ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],

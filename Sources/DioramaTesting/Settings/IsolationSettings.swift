@@ -1,7 +1,7 @@
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// How programs are isolated that `diorama env enter` runs in a test's environment, and what they may reach.
+  /// How to isolate the programs that `diorama env enter` runs in a test's environment, and what they may reach.
   ///
   /// Their connections lead to the environment, whatever URLs they have.
   ///

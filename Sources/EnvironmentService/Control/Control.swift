@@ -173,8 +173,8 @@ struct Control: Sendable {
     let password = isBasic ? Base64.decode(String(words[1]))?.split(separator: 0x3A, maxSplits: 1).last : nil
     guard ConstantTime.areEqual(Array(password ?? []), Array("\(environment.token)".utf8)) else {
       throw Problem(
-        status: 407, title: "The proxy needs the token",
-        detail: "run the program by diorama env enter, or give the token as the proxy's password "
+        status: 407, title: "Proxy authentication required",
+        detail: "run the program with diorama env enter, or give the token as the proxy's password "
           + "(http://diorama:$DIORAMA_TOKEN@127.0.0.1:\(environment.mainPort))",
         headers: ["Proxy-Authenticate": "Basic realm=\"diorama\""])
     }

@@ -53,7 +53,7 @@ package final class Environment: Sendable {
   let recorder: CassetteRecorder?
   /// The stubs, the request log, and the files of responses.
   let stubs: StubServer
-  /// The questions to upstreams for their schemas while recording.
+  /// Requests to upstreams for their schemas while recording.
   let reflections = Guarded<Reflections>([:])
   /// Makes requests slow or fail.
   let faults: FaultInjector
@@ -399,7 +399,7 @@ package final class Environment: Sendable {
     // With a network of its own, the command cannot reach anything else.
     return Report.noRequests(
       check: recorder != nil
-        ? "check that it did not fail early, and did not connect to 127.0.0.1, which is its own there: to record a server of "
+        ? "check that it did not fail early, and did not connect to 127.0.0.1, which is the command's own loopback address: to record a server of "
           + "this machine, have it use another name and add --map http://backend.test=http://127.0.0.1:PORT; to only reach "
           + "one, add --host-port PORT"
         : "check that it is the command that was recorded, and that it did not fail early", permission: permission)

@@ -67,13 +67,15 @@ import Transforms
     private static let tunnelProtocol = "diorama-tunnel"
 
     private static let notIsolated = Problem(
-      status: 409, title: "No command can enter", detail: "create an environment with --isolate (isolation.kind)")
+      status: 409, title: "Cannot enter the environment",
+      detail: "create an environment with --isolate (isolation.kind)")
 
     /// `GET /isolation`: describes how to isolate a command.
     func isolation() throws -> Response {
       let plan: IsolationPlan
       do { plan = try environment.isolationPlan() } catch {
-        throw Problem(status: error.kind == .usage ? 409 : 503, title: "No command can enter", detail: error.message)
+        throw Problem(
+          status: error.kind == .usage ? 409 : 503, title: "Cannot enter the environment", detail: error.message)
       }
       return Response(
         status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],

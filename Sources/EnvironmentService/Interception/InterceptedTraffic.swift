@@ -56,8 +56,8 @@ import Transforms
               + "refuse it with --deny \(destination.host)")
         } else {
           environment.fail(
-            "\(destination) was not reached: its protocol (\(name)) is not HTTP and cannot be replayed; replace the server "
-              + "by one on this machine (--host-port), or refuse it with --deny \(destination.host)")
+            "\(destination) was not reached: its protocol (\(name)) is not HTTP and cannot be replayed; use a server "
+              + "on this machine instead (--host-port), or refuse it with --deny \(destination.host)")
         }
         return nil
       }
@@ -88,7 +88,7 @@ import Transforms
       guard environment.isolationKind != "namespaces" else { return }
       environment.noteRemark(
         "programs that trust only the system's certificates (such as wget, and Swift's URLSession) do not trust those of the "
-          + "environment: that needs namespaces")
+          + "environment; use --isolate=namespaces")
     }
 
     func noticed(_ event: InterceptionEvent) {
@@ -97,7 +97,7 @@ import Transforms
         guard !environment.isDenied(host: Self.host(of: destination), port: Int(destination.port)) else { return }
         guard environment.now <= expiry else {
           return environment.fail(
-            "the command refused the environment's certificate for \(destination) (\(cause)): the clock is now past its end, "
+            "the command refused the environment's certificate for \(destination) (\(cause)): by the environment's clock, it has expired at "
               + "\(RFC3339.format(expiry)); begin at a later date with \(environment.specification.startAdvice)")
         }
         noteSystemTrust()
@@ -110,8 +110,8 @@ import Transforms
         let what =
           count == 1 ? "1 TLS connection to \(destination) was" : "\(count) TLS connections to \(destination) were"
         environment.noteRemark(
-          "\(what) closed after the certificate, without a request: a program may not trust "
-            + "it, or has opened spare ones, as browsers do")
+          "\(what) closed after the certificate was sent, without a request: a program may not "
+            + "trust it, or has opened connections in advance, as browsers do")
         noteSystemTrust()
       case .handshakeFailed(let destination, let cause):
         environment.noteIntercepted("TLS handshake for \(destination): \(cause)")
@@ -132,9 +132,10 @@ import Transforms
         else { return }
         environment.fail(
           "\(destination) was not reached: the command sent nothing, so in its protocol the server may send first, which cannot "
-            + "be replayed; replace the server by one on this machine (--host-port), or refuse it with --deny \(destination.host)"
+            + "be replayed; use a server on this machine instead (--host-port), or refuse it with --deny \(destination.host)"
         )
-      case .nameTableFull(let name): environment.fail("no address is left for the name \(name)")
+      case .nameTableFull(let name):
+        environment.fail("\(name) was not resolved: the command has looked up too many names; have it use fewer")
       case .failed(let text): environment.fail(text)
       }
     }

@@ -204,8 +204,8 @@ extension Environment {
       throw refusal(
         request, url: origin.description + request.target, title: "The host is this machine",
         detail:
-          "\(origin.authority) is a service of this machine; let the command reach it with --host-port \(origin.port), or "
-          + "record it with --allow \(origin.host)")
+          "\(origin.authority) is a server of this machine; to reach it without recording, add --host-port \(origin.port); "
+          + "to record it, add --allow \(origin.host), or use another name with --map")
     }
     guard let policy = intercepted?.policy, !policy.allows(host: origin.host, port: origin.port) else { return }
     throw refusal(

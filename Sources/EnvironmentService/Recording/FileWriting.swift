@@ -129,7 +129,7 @@ package enum FileWriting {
     guard path.hasSuffix(end) else { return "; the old file is unchanged" }
     let cassette = ShellWord.quoted(String(path.dropLast(end.count)))
     return
-      "; what was recorded before is in this file: diorama cassette check --recover \(cassette) makes a cassette of it"
+      "; this file has what was recorded so far; recover it with: diorama cassette check --recover \(cassette)"
   }
 
   /// The error for the current `errno`, with advice.

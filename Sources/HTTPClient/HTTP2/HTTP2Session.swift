@@ -154,7 +154,7 @@ final class HTTP2Session {
     }
   }
 
-  /// Sends a request again that the upstream has not processed.
+  /// Resends a request that the upstream has not processed.
   private func sendAgain(_ stream: HTTP2Stream, _ error: UpstreamError?) {
     if stream.transfer.rewind() { driver.restart(stream.transfer) } else { driver.end(stream.transfer, error) }
   }
@@ -267,8 +267,13 @@ final class HTTP2Session {
   }
 
   /// nghttp2 cannot send a head.
-  func requestFailed(_ id: Int32) {
+  func requestFailed(_ id: Int32, _ code: Int32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
+    if code == NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue {
+      // The connection takes no more requests, and this one has not been sent.
+      retire()
+      return sendAgain(stream, .cut(key.origin))
+    }
     driver.end(stream.transfer, UpstreamError.invalid(key.origin, "the head cannot be sent over HTTP/2"))
   }
 
@@ -365,11 +370,14 @@ final class HTTP2Session {
 
   /// Ends the connection if it has nothing more to do.
   private func closeIfDone(_ now: UInt64) {
+    let isUnused = streams.isEmpty && waiting.isEmpty && (isRetired || idleSince + Self.idleTime <= now)
+    // An upstream that does not read is not told.
+    if isUnused, isWriteBlocked { return close(nil) }
     guard sent == output.count, nghttp2_session_want_write(session) == 0 else { return }
     if nghttp2_session_want_read(session) == 0 {
       // The upstream broke the protocol, and has been told.
       close(hasSettings ? .cut(key.origin, "it sent invalid HTTP/2") : end)
-    } else if streams.isEmpty, waiting.isEmpty, isRetired || idleSince + Self.idleTime <= now {
+    } else if isUnused {
       nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR.rawValue)
       _ = send()
       close(nil)

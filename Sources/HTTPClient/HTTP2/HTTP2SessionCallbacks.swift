@@ -65,9 +65,9 @@ enum HTTP2SessionCallbacks {
       owner(context)?.bodyArrived(UnsafeRawBufferPointer(start: bytes, count: count), of: id)
       return 0
     }
-    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, _, context in
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, code, context in
       guard let frame, UInt32(frame.pointee.hd.type) == NGHTTP2_HEADERS.rawValue else { return 0 }
-      owner(context)?.requestFailed(frame.pointee.hd.stream_id)
+      owner(context)?.requestFailed(frame.pointee.hd.stream_id, code)
       return 0
     }
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in

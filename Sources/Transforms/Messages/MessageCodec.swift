@@ -110,6 +110,8 @@ package struct MessageCodec: Sendable {
 package struct MessageStream: Sendable {
   private var parser: GRPCMessageParser
   private var isBroken = false
+  /// Whether bytes were passed on that are not complete messages.
+  package private(set) var hasPassedOther = false
 
   /// - Parameter codec: the body's codec.
   package init(_ codec: MessageCodec) {
@@ -135,7 +137,10 @@ package struct MessageStream: Sendable {
     } catch {
       isBroken = true
     }
-    if isBroken || isLast { output += parser.rest }
+    if isBroken || isLast {
+      output += parser.rest
+      hasPassedOther = hasPassedOther || isBroken || !parser.rest.isEmpty
+    }
     return output
   }
 }

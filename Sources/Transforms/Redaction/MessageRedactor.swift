@@ -27,7 +27,13 @@ struct MessageRedactor {
     let messages = messages
     var found = found
     defer { self.found = found }
-    return stream.push(chunk, isLast: isLast) { messages.redacted($0, &found) }
+    let clean = stream.push(chunk, isLast: isLast) { messages.redacted($0, &found) }
+    if stream.hasPassedOther {
+      found.add(
+        problem: "bytes that are not complete gRPC messages, or a message of more than 64 MiB and all after it, were "
+          + "recorded without redaction of fields and of compressed messages; check the recording for secrets")
+    }
+    return clean
   }
 }
 
@@ -43,7 +49,8 @@ private struct MessageRedaction {
     let plain: [UInt8]
     do { plain = try codec.payload(of: message) } catch {
       found.add(
-        problem: "a compressed message was recorded without redaction, since it cannot be decompressed: \(error)")
+        problem: "a compressed message was recorded without redaction, since it cannot be decompressed (\(error)); "
+          + "turn off compression in the client or server, and re-record")
       return nil
     }
     var payload = plain
@@ -62,9 +69,11 @@ private struct MessageRedaction {
   private func withoutFields(_ payload: [UInt8], _ found: inout FoundFields) -> [UInt8] {
     let rules = redactor.rules
     guard codec.converts else {
-      found.add(
-        problem: "JSON fields of its messages were not redacted, since their schema is not known; name the service's "
-          + ".proto file with --proto")
+      if !rules.json.isEmpty {
+        found.add(
+          problem: "JSON fields of its messages were not redacted, since their schema is not known; name the service's "
+            + ".proto file with --proto")
+      }
       return payload
     }
     do throws(CodedError) {
@@ -96,8 +105,11 @@ private struct MessageRedaction {
   private func encoded(_ clean: [UInt8], insteadOf text: [UInt8], _ found: inout FoundFields) -> [UInt8] {
     if let payload = try? codec.payload(fromJSON: String(decoding: clean, as: UTF8.self)) { return payload }
     if let original = try? JSON.parse(text), let redacted = try? JSON.parse(clean) {
-      var value = redacted
-      for place in Self.marked(original, redacted) {
+      let places = Self.marked(original, redacted)
+      // Each trial encodes the whole message.
+      let isMany = places.count > 100
+      var value = isMany ? Self.withoutMarks(original, redacted) : redacted
+      for place in isMany ? [] : places {
         // Only this place differs from a message that is known to be valid.
         let fits = Self.replacements.first { replacement in
           (try? codec.payload(fromJSON: Self.text(original.replacing(at: place[...], with: replacement)))) != nil
@@ -106,7 +118,9 @@ private struct MessageRedaction {
       }
       if let payload = try? codec.payload(fromJSON: Self.text(value)) { return payload }
     }
-    found.add(problem: "a message was recorded as an empty one, since it cannot be encoded without the redacted fields")
+    found.add(
+      problem:
+        "a message was recorded empty, since it cannot be encoded with its fields redacted; check its redaction rules")
     return []
   }
 
@@ -116,6 +130,20 @@ private struct MessageRedaction {
   ]
 
   private static func text(_ value: JSON) -> String { String(decoding: value.encoded(), as: UTF8.self) }
+
+  /// Redacted JSON with null in place of the strings that redaction has changed.
+  private static func withoutMarks(_ original: JSON, _ redacted: JSON) -> JSON {
+    switch (original, redacted) {
+    case (.object(let members), .object(var others)):
+      for index in others.indices where index < members.count {
+        others[index].value = withoutMarks(members[index].value, others[index].value)
+      }
+      return .object(others)
+    case (.array(let elements), .array(let others)): return .array(zip(elements, others).map(withoutMarks))
+    case (.string, .string) where original != redacted: return .null
+    default: return redacted
+    }
+  }
 
   /// The places of the strings that redaction has changed, as indices of members and elements.
   private static func marked(_ original: JSON, _ redacted: JSON) -> [[Int]] {

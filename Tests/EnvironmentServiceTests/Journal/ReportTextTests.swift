@@ -104,7 +104,7 @@ struct ReportTextTests {
     var report = report([unknown])
     #expect(!ReportText(report).lines().contains { $0.contains("--deny") })
     report.isolation = .init(kind: "namespaces")
-    #expect(ReportText(report).lines().contains("or refuse it, if the command does not need it: --deny a.test"))
+    #expect(ReportText(report).lines().contains("or refuse hosts that the command does not need: --deny a.test"))
     report.unmatched = [known]
     #expect(!ReportText(report).lines().contains { $0.contains("--deny") })
   }

@@ -42,6 +42,6 @@ struct UploadStoreTests {
     #expect(recording == temporary + "; the old file is unchanged")
     errno = ENOSPC
     let partial = FileWriting.failure("write", "/a b/x.har.partial").message
-    #expect(partial.hasSuffix("in this file: diorama cassette check --recover '/a b/x' makes a cassette of it"))
+    #expect(partial.hasSuffix("recorded so far; recover it with: diorama cassette check --recover '/a b/x'"))
   }
 }
