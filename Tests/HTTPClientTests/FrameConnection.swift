@@ -16,6 +16,8 @@ final class FrameConnection {
   private let connection: Connection
   /// The sum of the client's WINDOW_UPDATE frames by stream.
   private(set) var windows: [UInt32: Int] = [:]
+  /// Whether the client has confirmed the settings.
+  private var isConfirmed = false
   /// The number of bytes of DATA that have been read.
   private(set) var received = 0
 
@@ -33,7 +35,9 @@ final class FrameConnection {
     let frame = Frame(
       type: head[3], flags: head[4], stream: head[5...].reduce(0) { $0 << 8 | UInt32($1) },
       payload: try connection.readExactly(head[..<3].reduce(0) { $0 << 8 | Int($1) }))
-    if frame.type == 4, frame.flags & 1 == 0 { try write(Frames.settingsAcknowledgement) }
+    if frame.type == 4 {
+      if frame.flags & 1 == 0 { try write(Frames.settingsAcknowledgement) } else { isConfirmed = true }
+    }
     if frame.type == 8 { windows[frame.stream, default: 0] += Int(frame.number) }
     if frame.type == 0 { received += frame.payload.count }
     return frame
@@ -46,6 +50,12 @@ final class FrameConnection {
       let frame = try next()
       if frame.type == type { return frame }
     }
+  }
+
+  /// Reads up to the confirmation of the settings: closing with unread bytes would reset the connection, and lose what the
+  /// client has not read.
+  func readConfirmation() throws {
+    while !isConfirmed { _ = try next() }
   }
 
   /// Waits until the client has read everything.

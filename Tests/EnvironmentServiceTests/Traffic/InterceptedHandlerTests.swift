@@ -297,7 +297,7 @@ struct InterceptedHandlerTests {
       #expect(failure.hasPrefix("no request reached the environment: check that"), "\(failure)")
       #expect(failure.contains("--allow-no-requests"))
       // The command may have used a server of this machine.
-      for words in ["127.0.0.1, which is its own", "--map http://backend.test=", "--host-port PORT"] {
+      for words in ["127.0.0.1, which is the command's own", "--map http://backend.test=", "--host-port PORT"] {
         #expect(failure.contains(words), "\(failure)")
       }
     }
