@@ -39,7 +39,7 @@ package final class GRPCSchemaSet: Sendable {
   /// The name of the service in a path, `/package.Service/Method`.
   ///
   /// - Parameter path: the path.
-  /// - Returns: the name; empty if there is none.
+  /// - Returns: the name; empty for a path without a service.
   package static func service(of path: String) -> String {
     path.split(separator: "/", maxSplits: 1).first.map(String.init) ?? ""
   }
