@@ -63,6 +63,12 @@ let package = Package(
       name: "CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
+      name: "CPostgreSQL", pkgConfig: "libpq",
+      providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+    .systemLibrary(
+      name: "CSodium", pkgConfig: "libsodium",
+      providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+    .systemLibrary(
       name: "CNGHTTP2", pkgConfig: "libnghttp2",
       providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
     .systemLibrary(
@@ -134,11 +140,17 @@ let package = Package(
         "HTTPClient", "Cassettes", "Transforms", "Stubs", "CassetteChecks", "CassetteConversion", "GRPCSchemas",
         .target(name: "Interception", condition: .when(platforms: [.linux])),
       ]),
+    .target(name: "Databases", dependencies: ["Basics", "CPostgreSQL", "CSQLite"]),
+    .target(
+      name: "Fleet",
+      dependencies: [
+        "Basics", "ControlAPI", "Databases", "EnvironmentConfiguration", "LaunchContract", "PortLeases", "CSodium",
+      ]),
     .target(
       name: "Daemon",
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "PortLeases", "ControlAPI", "ChildProcesses",
-        "HTTPServer", "HTTPMessages", "Cassettes", "LaunchContract", "CEpoll", "CSQLite",
+        "Databases", "Fleet", "HTTPServer", "HTTPMessages", "Cassettes", "LaunchContract", "CEpoll",
       ],
       exclude: ["THREATS.md"]),
     .target(
@@ -269,8 +281,11 @@ let package = Package(
       dependencies: [
         "Basics", "TestSupport", "Daemon", "DaemonClient", "ControlAPI", "EnvironmentService",
         "EnvironmentConfiguration", "PortLeases", "HTTPServer", "HTTPClient", "HTTPMessages", "Cassettes",
-        "ChildProcesses", "LaunchContract", "CSQLite",
+        "ChildProcesses", "Databases", "Fleet", "LaunchContract",
       ]),
+    .testTarget(
+      name: "FleetTests",
+      dependencies: ["Basics", "TestSupport", "ControlAPI", "Databases", "EnvironmentConfiguration", "Fleet"]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [

@@ -1,4 +1,5 @@
 package import Basics
+import Databases
 package import Foundation
 
 #if canImport(Darwin)

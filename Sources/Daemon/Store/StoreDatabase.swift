@@ -1,4 +1,5 @@
 import Basics
+import Databases
 import Foundation
 import LaunchContract
 

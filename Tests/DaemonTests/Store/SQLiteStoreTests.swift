@@ -1,5 +1,5 @@
 import Basics
-import CSQLite
+import Databases
 import Foundation
 import HTTPMessages
 import TestSupport

@@ -1,6 +1,6 @@
-import Basics
+package import Basics
 import CSQLite
-import Foundation
+package import Foundation
 
 #if canImport(Darwin)
   import Darwin
@@ -8,13 +8,13 @@ import Foundation
   import Glibc
 #endif
 
-/// An open database, for use by one thread at a time.
-final class SQLiteConnection {
-  let path: String
+/// An open SQLite database, for use by one thread at a time.
+package final class SQLiteConnection {
+  package let path: String
   private let database: OpaquePointer
 
   /// Opens an existing file.
-  init(_ path: String) throws(CodedError) {
+  package init(_ path: String) throws(CodedError) {
     self.path = path
     var database: OpaquePointer?
     // Only one thread uses the connection, so SQLite needs no mutexes.
@@ -35,40 +35,27 @@ final class SQLiteConnection {
   }
 
   /// Sets whether closing moves the write-ahead log into the database. Otherwise, all files stay as they are.
-  func setCheckpointOnClose(_ isOn: Bool) {
+  package func setCheckpointOnClose(_ isOn: Bool) {
     _ = diorama_sqlite_checkpoint_on_close(database, isOn ? 1 : 0)
   }
 
   /// Runs statements without parameters and results.
-  func execute(_ statements: String) throws(CodedError) {
+  package func execute(_ statements: String) throws(CodedError) {
     try check(sqlite3_exec(database, statements, nil, nil, nil))
   }
 
   /// Returns the first column of the first row, or nil if there is no row.
-  func text(_ statement: String) throws(CodedError) -> String? {
+  package func text(_ statement: String) throws(CodedError) -> String? {
     let statement = try prepare(statement)
     return try statement.step() ? statement.text(0) : nil
   }
 
   /// Prepares a statement for repeated use.
-  func prepare(_ text: String) throws(CodedError) -> SQLiteStatement {
+  package func prepare(_ text: String) throws(CodedError) -> SQLiteStatement {
     var statement: OpaquePointer?
     try check(sqlite3_prepare_v3(database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
     guard let statement else { throw CodedError(.inputOutput, "'\(text)' is not a statement") }
     return SQLiteStatement(statement, of: self)
-  }
-
-  /// Runs `body` in a transaction.
-  func transaction(_ body: () throws(CodedError) -> Void) throws(CodedError) {
-    try execute("BEGIN IMMEDIATE")
-    do {
-      try body()
-      try execute("COMMIT")
-    } catch {
-      // After some errors, such as a full disk, SQLite has rolled back by itself.
-      if sqlite3_get_autocommit(database) == 0 { try? execute("ROLLBACK") }
-      throw error
-    }
   }
 
   func check(_ code: Int32) throws(CodedError) {
@@ -77,8 +64,18 @@ final class SQLiteConnection {
   }
 }
 
+extension SQLiteConnection: SQLConnection {
+  package var dialect: SQLDialect { .sqlite }
+
+  package func query(_ text: String, _ values: [SQLValue]) throws(CodedError) -> [SQLRow] {
+    // SQLite numbers `$1` by its first appearance, but `?1` by its number. No statement has a `$` elsewhere.
+    let statement = try prepare(text.replacingOccurrences(of: "$", with: "?"))
+    return try statement.rows(values) { row in SQLRow((0..<row.columns).map { row.value($0) }) }
+  }
+}
+
 /// A prepared statement of a connection.
-final class SQLiteStatement {
+package final class SQLiteStatement {
   private let statement: OpaquePointer
   private let connection: SQLiteConnection
 
@@ -92,14 +89,18 @@ final class SQLiteStatement {
   }
 
   /// Runs the statement with the given parameters, ignoring its rows.
-  func run(_ values: SQLiteValue...) throws(CodedError) {
+  package func run(_ values: SQLValue...) throws(CodedError) {
     try bind(values)
     defer { reset() }
     while try step() {}
   }
 
   /// Runs the statement and converts each row.
-  func rows<Row>(_ values: SQLiteValue..., row: (SQLiteStatement) -> Row) throws(CodedError) -> [Row] {
+  package func rows<Row>(_ values: SQLValue..., row: (SQLiteStatement) -> Row) throws(CodedError) -> [Row] {
+    try rows(values, row: row)
+  }
+
+  func rows<Row>(_ values: [SQLValue], row: (SQLiteStatement) -> Row) throws(CodedError) -> [Row] {
     try bind(values)
     defer { reset() }
     var rows: [Row] = []
@@ -111,32 +112,46 @@ final class SQLiteStatement {
   ///
   /// - Returns: whether there is one.
   /// - Throws: SQLite's error.
-  func step() throws(CodedError) -> Bool {
+  package func step() throws(CodedError) -> Bool {
     let code = sqlite3_step(statement)
     try connection.check(code)
     return code == SQLITE_ROW
   }
 
-  func text(_ column: Int32) -> String {
+  package func text(_ column: Int32) -> String {
     // "The safest policy is to invoke … sqlite3_column_text() followed by sqlite3_column_bytes()."
     guard let bytes = sqlite3_column_text(statement, column) else { return "" }
     let count = Int(sqlite3_column_bytes(statement, column))
     return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
   }
 
-  func data(_ column: Int32) -> Data {
+  package func data(_ column: Int32) -> Data {
     guard let bytes = sqlite3_column_blob(statement, column) else { return Data() }
     return Data(bytes: bytes, count: Int(sqlite3_column_bytes(statement, column)))
   }
 
-  func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+  package func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 
-  func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(statement, column)) }
+  package func integer(_ column: Int32) -> Int { Int(sqlite3_column_int64(statement, column)) }
 
-  private func bind(_ values: [SQLiteValue]) throws(CodedError) {
+  /// The value of a column.
+  func value(_ column: Int32) -> SQLValue {
+    switch sqlite3_column_type(statement, column) {
+    case SQLITE_NULL: .null
+    case SQLITE_INTEGER: .integer(integer(column))
+    case SQLITE_BLOB: .blob(data(column))
+    default: .text(text(column))
+    }
+  }
+
+  /// How many columns a row has.
+  var columns: Int32 { sqlite3_column_count(statement) }
+
+  private func bind(_ values: [SQLValue]) throws(CodedError) {
     for (index, value) in values.enumerated() {
       let code =
         switch value {
+        case .null: sqlite3_bind_null(statement, Int32(index + 1))
         case .integer(let value): sqlite3_bind_int64(statement, Int32(index + 1), Int64(value))
         case .text(var text):
           text.withUTF8 { bytes in
@@ -165,15 +180,8 @@ final class SQLiteStatement {
   }
 }
 
-/// A parameter of a statement.
-enum SQLiteValue {
-  case integer(Int)
-  case text(String)
-  case blob(Data)
-}
-
 /// Converts SQLite's errors.
-struct SQLiteFailure {
+package struct SQLiteFailure {
   private let path: String
   private let code: Int32
   private let message: String
@@ -192,7 +200,7 @@ struct SQLiteFailure {
   ///   - path: the path of the database.
   ///   - finding: the result of the check, on one or more lines.
   /// - Returns: an error of kind `broken`.
-  static func damage(path: String, _ finding: String) -> CodedError {
+  package static func damage(path: String, _ finding: String) -> CodedError {
     let line = finding.split(whereSeparator: \.isNewline).joined(separator: " ").prefix(200)
     return CodedError(.broken, "the daemon's state '\(path)' is damaged (\(line)); \(recovery(path))")
   }
@@ -201,7 +209,7 @@ struct SQLiteFailure {
   ///
   /// - Parameter path: the path of the database.
   /// - Returns: the end of an error message.
-  static func recovery(_ path: String) -> String {
+  package static func recovery(_ path: String) -> String {
     let folder = (path as NSString).deletingLastPathComponent
     return "restore the folder from a backup, or start without it: mv '\(folder)' '\(folder).damaged'"
   }

@@ -1,0 +1,90 @@
+package import EnvironmentConfiguration
+
+/// The body of `POST /v1/leases`: resources that are checked out together, all or none.
+package struct LeaseRequest: Codable, Sendable, Equatable {
+  /// A UUID of the caller's; nil for a new one. A request that is repeated with its id gets the same lease.
+  package var id: String?
+  /// What is needed, by a name of the caller's.
+  package var resources: [String: ResourceQuery]
+  /// How long to wait, in seconds; nil for the longest of the resources' own, or for 60.
+  package var waitSeconds: Double?
+  /// The lease ends when this process does.
+  package var owner: Owner?
+  /// The seconds after which the lease ends; nil for 3600, or for no limit if there is an owner.
+  package var ttlSeconds: Double?
+
+  package init(
+    id: String? = nil, resources: [String: ResourceQuery], waitSeconds: Double? = nil, owner: Owner? = nil,
+    ttlSeconds: Double? = nil
+  ) {
+    self.id = id
+    self.resources = resources
+    self.waitSeconds = waitSeconds
+    self.owner = owner
+    self.ttlSeconds = ttlSeconds
+  }
+}
+
+/// A resource that belongs to a lease.
+package struct LeasedResource: Codable, Sendable, Equatable {
+  package var pool: String
+  package var name: String
+  package var attributes: [String: String]
+  /// Passwords and the like; nil in lists.
+  package var secrets: [String: String]?
+  /// A number that grows with each checkout of the resource. A system that refuses lower numbers than the highest it has
+  /// seen is safe from a holder that has lost its lease without noticing.
+  package var fence: Int
+
+  package init(
+    pool: String, name: String, attributes: [String: String], secrets: [String: String]? = nil, fence: Int
+  ) {
+    self.pool = pool
+    self.name = name
+    self.attributes = attributes
+    self.secrets = secrets
+    self.fence = fence
+  }
+}
+
+/// The response to `POST /v1/leases` (201), and an element of `GET /v1/leases`.
+package struct ResourceLease: Codable, Sendable, Equatable {
+  package var id: String
+  /// `held`, `waiting`, or `lost`: given to somebody else because this host could not reach the database.
+  package var state: String
+  /// The name of the host whose daemon made the lease.
+  package var host: String?
+  /// The environment that the lease belongs to.
+  package var environment: String?
+  package var owner: Owner?
+  /// When it was asked for, in RFC 3339, by the clock of the database.
+  package var since: String
+  /// When the lease ends, in RFC 3339, by the clock of the database.
+  package var endsAt: String?
+  /// How long it waited, in seconds.
+  package var waitedSeconds: Double?
+  /// By the names of the request; empty while it waits.
+  package var resources: [String: LeasedResource]
+
+  package init(
+    id: String, state: String, host: String? = nil, environment: String? = nil, owner: Owner? = nil, since: String,
+    endsAt: String? = nil, waitedSeconds: Double? = nil, resources: [String: LeasedResource]
+  ) {
+    self.id = id
+    self.state = state
+    self.host = host
+    self.environment = environment
+    self.owner = owner
+    self.since = since
+    self.endsAt = endsAt
+    self.waitedSeconds = waitedSeconds
+    self.resources = resources
+  }
+}
+
+/// The response to `GET /v1/leases`.
+package struct LeaseList: Codable, Sendable {
+  package var leases: [ResourceLease]
+
+  package init(leases: [ResourceLease]) { self.leases = leases }
+}

@@ -1,0 +1,483 @@
+package import Basics
+package import ControlAPI
+import Databases
+import EnvironmentConfiguration
+import Dispatch
+import Foundation
+package import PortLeases
+
+/// Checks resources out and in, for one daemon. May be called from any thread or task.
+///
+/// One thread talks to the database. It sends all changes that have come in since the last transaction as the next one,
+/// so that many clients cost little more than one.
+///
+/// While the database is away, leases stay held, new requests wait until their deadline, and ended leases are handed in
+/// once it is back.
+///
+/// ```swift
+/// let book = try LeaseBook(store, host: host, key: key, isOptional: false) { print($0) }
+/// try book.start { lease, owner in environments.contains(lease.environment) }
+/// let lease = try await book.checkOut(request)
+/// …
+/// book.end(lease.id)
+/// book.stop()
+/// ```
+package final class LeaseBook: Sendable {
+  /// What happens without a caller who waits for it.
+  package enum Event: Sendable {
+    /// The database cannot be used: the reason.
+    case away(String)
+    /// The database can be used again.
+    case back
+    /// Another host, which is gone, held this many leases; they were taken back.
+    case hostGone(name: String, leases: Int)
+    /// A lease of this daemon was given to somebody else, because this host gave no sign of life for too long.
+    case lost(ResourceLease)
+    /// The time of a lease is over.
+    case expired(String)
+    /// Another daemon uses the same identity, such as the one of a copied state folder.
+    case replaced
+    /// A change failed for a reason that does not go away by itself.
+    case failed(String)
+  }
+
+  private typealias Slot = Monitor<Result<ResourceLease, CodedError>?>
+
+  private struct State {
+    var asking: [FleetDatabase.Asking] = []
+    var ending: [(id: String, done: Monitor<Bool?>?)] = []
+    var expired: [String] = []
+    var jobs: [Job] = []
+    /// Requests that have not been served, by id.
+    var waiting: [String: Slot] = [:]
+    var held: [String: ResourceLease] = [:]
+    /// The processes that own leases or requests.
+    var owners: [String: PortOwner] = [:]
+    var mayHaveGrants = false
+    /// Why the database cannot be used.
+    var away: String?
+    var isStopped = false
+    var hasEnded = false
+  }
+
+  /// A call of somebody who waits for its result.
+  private struct Job {
+    /// Nil if the database could not be used and the call may be repeated.
+    var run: @Sendable (FleetDatabase) throws(CodedError) -> Void
+    var fail: @Sendable (CodedError) -> Void
+    var deadline: ContinuousClock.Instant
+  }
+
+  private let store: FleetAddress
+  private let host: FleetHost
+  private let key: StoreKey?
+  private let state = Monitor(State())
+  private let wake = DispatchSemaphore(value: 0)
+  private let events: @Sendable (Event) -> Void
+  private let first: Guarded<FleetDatabase?>
+
+  /// Opens the store, and creates or updates its tables.
+  ///
+  /// - Parameters:
+  ///   - store: the database.
+  ///   - host: this host.
+  ///   - key: encrypts secrets; nil to refuse them.
+  ///   - isOptional: whether to start although the database cannot be reached.
+  ///   - events: called on the thread of the database.
+  /// - Throws: ``CodedError`` of kind `noUpstream` if the database cannot be reached, `broken` for tables of a newer
+  ///   version.
+  package init(
+    _ store: FleetAddress, host: FleetHost, key: StoreKey?, isOptional: Bool = false,
+    events: @escaping @Sendable (Event) -> Void
+  ) throws(CodedError) {
+    self.store = store
+    self.host = host
+    self.key = key
+    self.events = events
+    first = Guarded(nil)
+    do {
+      let database = FleetConnection(try FleetDatabase(try store.connect(), host: host, key: key))
+      first.withLock { $0 = database.take() }
+    } catch {
+      guard isOptional, error.kind == .noUpstream else { throw error }
+      state.withLock { $0.away = error.message }
+      events(.away(error.message))
+    }
+  }
+
+  /// Starts to serve requests.
+  ///
+  /// - Parameter isKept: whether a lease of this host's last daemon still has its environment or process. It gets the
+  ///   lease and the owner, as JSON. Other leases are ended.
+  package func start(isKept: @escaping @Sendable (ResourceLease) -> Bool) {
+    let thread = Thread { self.work(isKept) }
+    thread.name = "diorama.leases"
+    thread.stackSize = 1 << 20
+    thread.start()
+    if case .postgreSQL(let address) = store {
+      let listener = Thread { self.listen(address) }
+      listener.name = "diorama.notifications"
+      listener.stackSize = 1 << 19
+      listener.start()
+    }
+  }
+
+  /// Why the database cannot be used; nil if it can.
+  package var away: String? { state.withLock { $0.away } }
+
+  /// The leases of this daemon that are held, as far as it knows.
+  package var held: [ResourceLease] { state.withLock { Array($0.held.values) } }
+
+  // MARK: Calls
+
+  /// Checks out resources, all or none.
+  ///
+  /// - Parameters:
+  ///   - request: the request. Its owner must be checked by the caller.
+  ///   - environment: the environment that owns the lease.
+  ///   - owner: the process that owns the lease.
+  /// - Returns: the lease.
+  /// - Throws: ``CodedError``: `noCassette` for resources that do not exist, `unanswered` if none is free in time,
+  ///   `noUpstream` if the database is away, and `CancellationError`. Then nothing is held.
+  package func checkOut(
+    _ request: LeaseRequest, environment: String? = nil, owner: PortOwner? = nil
+  ) async throws -> ResourceLease {
+    let id = request.id?.lowercased() ?? UUID().uuidString.lowercased()
+    let wait = request.waitSeconds ?? request.resources.values.compactMap(\.waitSeconds).max() ?? 60
+    let asking = FleetDatabase.Asking(
+      id: id, resources: request.resources, environment: environment,
+      owner: owner.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) },
+      ttl: request.ttlSeconds)
+    let slot = try state.withLock { state throws(CodedError) -> Slot in
+      guard !state.isStopped else { throw Self.stopping }
+      if let held = state.held[id] { return Slot(.success(held)) }
+      if let slot = state.waiting[id] { return slot }
+      let slot = Slot(nil)
+      state.waiting[id] = slot
+      state.owners[id] = owner
+      state.asking.append(asking)
+      return slot
+    }
+    wake.signal()
+    do {
+      if try await slot.wait(until: .now + .seconds(wait), for: { $0 != nil }) { return try slot.result.get() }
+      // The transaction decides whether it came too late.
+      state.withLock { $0.expired.append(id) }
+      wake.signal()
+      if try await slot.wait(until: .now + .seconds(5), for: { $0 != nil }) { return try slot.result.get() }
+    } catch let error as CancellationError {
+      end(id)
+      throw error
+    }
+    let away = away
+    end(id)
+    throw CodedError(
+      .noUpstream,
+      "no resource in time, since \(away ?? "the fleet's database does not answer"); try again once it does")
+  }
+
+  /// Ends a lease or withdraws a request. Returns at once; if the database is away, it happens when it is back.
+  package func end(_ id: String) { enqueueEnd(id, done: nil) }
+
+  /// Ends a lease or withdraws a request, and waits for it.
+  ///
+  /// - Returns: whether it existed.
+  package func endAndWait(_ id: String) async throws -> Bool {
+    let done = Monitor<Bool?>(nil)
+    enqueueEnd(id, done: done)
+    guard try await done.wait(until: .now + .seconds(15), for: { $0 != nil }) else {
+      throw CodedError(
+        .noUpstream, "lease \(id) ends once the database is back: \(away ?? "the fleet's database does not answer")")
+    }
+    return done.withLock { $0 } ?? false
+  }
+
+  private func enqueueEnd(_ id: String, done: Monitor<Bool?>?) {
+    state.withLock { state in
+      state.ending.append((id, done))
+      state.held[id] = nil
+      state.owners[id] = nil
+      let slot = state.waiting.removeValue(forKey: id)
+      slot?.withLock { $0 = $0 ?? .failure(CodedError(.unanswered, "lease \(id) was ended while it waited")) }
+      state.asking.removeAll { $0.id == id }
+    }
+    wake.signal()
+  }
+
+  /// Calls the database.
+  ///
+  /// - Parameters:
+  ///   - patience: how long to wait for a database that is away.
+  ///   - body: one transaction, which may be repeated.
+  package func perform<Value: Sendable>(
+    patience: Duration = .seconds(10), _ body: @escaping @Sendable (FleetDatabase) throws(CodedError) -> Value
+  ) async throws -> Value {
+    let result = Monitor<Result<Value, CodedError>?>(nil)
+    let job = Job(
+      run: { database throws(CodedError) in
+        let outcome: Result<Value, CodedError>
+        do throws(CodedError) { outcome = .success(try body(database)) } catch {
+          guard error.kind != .noUpstream else { throw error }
+          outcome = .failure(error)
+        }
+        result.withLock { $0 = outcome }
+      },
+      fail: { error in result.withLock { $0 = .failure(error) } }, deadline: .now + patience)
+    try state.withLock { state throws(CodedError) in
+      guard !state.isStopped else { throw Self.stopping }
+      state.jobs.append(job)
+    }
+    wake.signal()
+    _ = try await result.wait(for: { $0 != nil })
+    guard let result = result.withLock({ $0 }) else { throw Self.stopping }
+    return try result.get()
+  }
+
+  /// Hands in what has ended, if the database can be used, and stops.
+  package func stop() async {
+    state.withLock { $0.isStopped = true }
+    wake.signal()
+    await state.waitIgnoringCancellation(until: .now + .seconds(10)) { $0.hasEnded }
+  }
+
+  private static let stopping = CodedError(
+    .unanswered, "the daemon is stopping; start it again with diorama serve, then try again")
+
+  // MARK: The thread of the database
+
+  private func work(_ isKept: @Sendable (ResourceLease) -> Bool) {
+    var database = first.withLock { $0.take() }
+    var hasJoined = false
+    var nextBeat = ContinuousClock.now
+    var pause = 0.05
+    while true {
+      let isBusy = state.withLock { state in
+        !state.asking.isEmpty || !state.ending.isEmpty || !state.expired.isEmpty || !state.jobs.isEmpty
+          || state.mayHaveGrants || state.isStopped
+      }
+      if !isBusy {
+        let polls = state.withLock { !$0.waiting.isEmpty } && store.isShared
+        let pause = min(max(nextBeat - .now, .zero), polls ? .milliseconds(250) : .seconds(host.interval))
+        _ = wake.wait(timeout: .now() + pause / .seconds(1))
+      }
+      do {
+        if database == nil { database = try FleetDatabase(try store.connect(), host: host, key: key) }
+        guard let database else { continue }
+        if !hasJoined {
+          try join(database, isKept)
+          hasJoined = true
+        }
+        if state.withLock({ $0.away }) != nil {
+          state.withLock { $0.away = nil }
+          events(.back)
+          // Before anything else: whether this host still holds what it held.
+          nextBeat = .now
+        }
+        if nextBeat <= .now {
+          try beat(database)
+          nextBeat = .now + .seconds(host.interval)
+        }
+        try exchange(database)
+        pause = 0.05
+        if state.withLock({ $0.isStopped && $0.ending.isEmpty && $0.jobs.isEmpty }) {
+          try? database.leave()
+          break
+        }
+      } catch {
+        database = nil
+        goneAway(error)
+        if state.withLock({ $0.isStopped }) { break }
+        // Calls wake the thread; without a pause, each would try to connect.
+        Thread.sleep(forTimeInterval: pause)
+        pause = min(pause * 2, 1)
+      }
+    }
+    state.withLock { state in
+      state.hasEnded = true
+      for slot in state.waiting.values { slot.withLock { $0 = $0 ?? .failure(Self.stopping) } }
+      for job in state.jobs { job.fail(Self.stopping) }
+      for (_, done) in state.ending { done?.withLock { $0 = false } }
+    }
+  }
+
+  private func goneAway(_ error: CodedError) {
+    let isNew = state.withLock { state in
+      defer { state.away = error.message }
+      return state.away == nil
+    }
+    if isNew { events(.away(error.message)) }
+    let due = state.withLock { state in
+      let due = state.jobs.filter { $0.deadline <= .now }
+      state.jobs.removeAll { $0.deadline <= .now }
+      return due
+    }
+    for job in due { job.fail(error) }
+  }
+
+  private func join(_ database: FleetDatabase, _ isKept: @Sendable (ResourceLease) -> Bool) throws(CodedError) {
+    for (lease, owner) in try database.join() {
+      let owner = owner.flatMap { try? JSONDecoder().decode(PortOwner.self, from: Data($0.utf8)) }
+      state.withLock { state in
+        if owner?.isAlive ?? isKept(lease) {
+          state.held[lease.id] = lease
+          state.owners[lease.id] = owner
+        } else {
+          state.ending.append((lease.id, nil))
+        }
+      }
+    }
+  }
+
+  private func beat(_ database: FleetDatabase) throws(CodedError) {
+    let beat = try database.beat()
+    if beat.isReplaced {
+      events(.replaced)
+      return
+    }
+    for (name, leases) in beat.gone { events(.hostGone(name: name, leases: leases)) }
+    let expired = Set(beat.expired)
+    let missing = state.withLock { state in
+      let missing = state.held.values.filter { !beat.held.contains($0.id) }
+      for lease in missing {
+        state.held[lease.id] = nil
+        state.owners[lease.id] = nil
+      }
+      return missing
+    }
+    for lease in missing {
+      events(expired.contains(lease.id) ? .expired(lease.id) : .lost(lease))
+    }
+    // Each process is checked without the lock.
+    let owners = state.withLock { $0.owners }
+    for (id, owner) in owners where !owner.isAlive { end(id) }
+    if !beat.gone.isEmpty || !expired.isEmpty { state.withLock { $0.mayHaveGrants = true } }
+  }
+
+  /// Sends what has come in.
+  private func exchange(_ database: FleetDatabase) throws(CodedError) {
+    let (batch, jobs) = state.withLock { state in
+      defer {
+        (state.asking, state.ending, state.expired, state.jobs) = ([], [], [], [])
+        state.mayHaveGrants = false
+      }
+      return (
+        Batch(
+          asking: state.asking, ending: state.ending, expired: state.expired, waiting: Array(state.waiting.keys)),
+        state.jobs
+      )
+    }
+    do {
+      try send(batch, database)
+    } catch {
+      state.withLock { state in
+        state.asking = batch.asking.filter { state.waiting[$0.id] != nil } + state.asking
+        state.ending = batch.ending + state.ending
+        state.expired = batch.expired.filter { state.waiting[$0] != nil } + state.expired
+        state.jobs = jobs + state.jobs
+      }
+      throw error
+    }
+    for (index, job) in jobs.enumerated() {
+      do { try job.run(database) } catch {
+        state.withLock { $0.jobs = jobs[index...] + $0.jobs }
+        throw error
+      }
+    }
+  }
+
+  private struct Batch {
+    var asking: [FleetDatabase.Asking]
+    var ending: [(id: String, done: Monitor<Bool?>?)]
+    var expired: [String]
+    var waiting: [String]
+
+    var isEmpty: Bool { asking.isEmpty && ending.isEmpty && expired.isEmpty }
+  }
+
+  /// - Throws: ``CodedError`` of kind `noUpstream`; other errors are delivered to those who asked.
+  private func send(_ batch: Batch, _ database: FleetDatabase) throws(CodedError) {
+    if batch.isEmpty {
+      if !batch.waiting.isEmpty, store.isShared { deliver(try database.collect(batch.waiting)) }
+      return
+    }
+    do {
+      let outcome = try database.exchange(
+        ending: batch.ending.map(\.id), expired: batch.expired, asking: batch.asking, waiting: batch.waiting)
+      deliver(outcome.granted)
+      state.withLock { state in
+        for (id, error) in outcome.refused {
+          state.owners[id] = nil
+          state.waiting.removeValue(forKey: id)?.withLock { $0 = .failure(error) }
+        }
+      }
+      for (id, done) in batch.ending { done?.withLock { $0 = outcome.ended.contains(id) } }
+    } catch {
+      guard error.kind != .noUpstream else { throw error }
+      let parts = batch.asking.count + batch.ending.count + batch.expired.count
+      guard parts > 1 else {
+        // The only part is the culprit.
+        for asking in batch.asking {
+          state.withLock { $0.waiting.removeValue(forKey: asking.id)?.withLock { $0 = .failure(error) } }
+        }
+        for (_, done) in batch.ending { done?.withLock { $0 = false } }
+        events(.failed(error.message))
+        return
+      }
+      for ending in batch.ending {
+        try send(Batch(asking: [], ending: [ending], expired: [], waiting: []), database)
+      }
+      for asking in batch.asking {
+        try send(Batch(asking: [asking], ending: [], expired: [], waiting: []), database)
+      }
+      for expired in batch.expired {
+        try send(Batch(asking: [], ending: [], expired: [expired], waiting: []), database)
+      }
+    }
+  }
+
+  private func deliver(_ granted: [String: ResourceLease]) {
+    state.withLock { state in
+      for (id, lease) in granted {
+        if let slot = state.waiting.removeValue(forKey: id) {
+          state.held[id] = lease
+          slot.withLock { $0 = .success(lease) }
+        } else if state.held[id] == nil, !state.ending.contains(where: { $0.id == id }) {
+          // Its caller has given up.
+          state.ending.append((id, nil))
+        }
+      }
+    }
+  }
+
+  /// Waits for the news that other hosts have served requests of this one. Without them, as behind a pooler, the thread of
+  /// the database asks four times a second.
+  private func listen(_ address: PostgreSQLAddress) {
+    while !state.withLock({ $0.isStopped }) {
+      do {
+        let connection = try PostgreSQLConnection(address)
+        try connection.execute("LISTEN diorama")
+        while !state.withLock({ $0.isStopped }) {
+          let news = try connection.notifications(waiting: 1000)
+          guard news.contains(host.id) else { continue }
+          state.withLock { $0.mayHaveGrants = true }
+          wake.signal()
+        }
+      } catch {
+        Thread.sleep(forTimeInterval: 1)
+      }
+    }
+  }
+}
+
+extension Monitor where Value == Result<ResourceLease, CodedError>? {
+  fileprivate var result: Result<ResourceLease, CodedError> {
+    withLock { $0 } ?? .failure(CodedError(.unanswered, "the daemon is stopping"))
+  }
+}
+
+/// Passes a database from one thread to the next.
+private struct FleetConnection: @unchecked Sendable {
+  private let database: FleetDatabase
+  init(_ database: FleetDatabase) { self.database = database }
+  func take() -> sending FleetDatabase? { database }
+}
