@@ -132,7 +132,9 @@ let package = Package(
       name: "DaemonClient",
       dependencies: [
         "Basics", "ControlAPI", "ChildProcesses", "EnvironmentConfiguration", "LaunchContract", "LocalHTTP",
-      ]),
+      ]
+        + (isEmbedding ? ["HTTPClient", "HTTPMessages"] : [])
+        .map { .target(name: $0, condition: .when(platforms: [.linux, .macOS])) }),
     .target(
       name: "EnvironmentService",
       dependencies: [
@@ -151,6 +153,7 @@ let package = Package(
       dependencies: [
         "Basics", "EnvironmentService", "EnvironmentConfiguration", "PortLeases", "ControlAPI", "ChildProcesses",
         "Databases", "Fleet", "HTTPServer", "HTTPMessages", "Cassettes", "LaunchContract", "CEpoll",
+        .target(name: "Interception", condition: .when(platforms: [.linux])),
       ],
       exclude: ["THREATS.md"]),
     .target(

@@ -24,13 +24,72 @@ package struct ReadyLine: Codable, Sendable {
   /// The path of the file with the token, `control.json`.
   package var tokenFile: String
   package var pid: Int32
+  /// How programs on other machines reach the daemon; nil if they can't.
+  package var remote: RemoteAddress?
 
-  package init(control: String, socket: String, tokenFile: String, pid: Int32) {
+  package init(control: String, socket: String, tokenFile: String, pid: Int32, remote: RemoteAddress? = nil) {
     self.control = control
     self.socket = socket
     self.tokenFile = tokenFile
     self.pid = pid
+    self.remote = remote
   }
+}
+
+/// How programs on other machines reach a daemon.
+package struct RemoteAddress: Codable, Sendable, Equatable {
+  /// Such as `https://ci.example.com:4011`.
+  package var url: String
+  /// `sha256:` and the digest of the certificate's public key in hexadecimal.
+  package var fingerprint: String
+  /// The path of the certificate.
+  package var certificate: String
+
+  package init(url: String, fingerprint: String, certificate: String) {
+    self.url = url
+    self.fingerprint = fingerprint
+    self.certificate = certificate
+  }
+}
+
+/// The body of `POST /v1/tokens`.
+package struct TokenRequest: Codable, Sendable {
+  package var name: String
+
+  package init(name: String) { self.name = name }
+}
+
+/// The response to `POST /v1/tokens`.
+package struct CreatedToken: Codable, Sendable {
+  package var name: String
+  package var token: Secret
+  package var remote: RemoteAddress?
+
+  package init(name: String, token: Secret, remote: RemoteAddress?) {
+    self.name = name
+    self.token = token
+    self.remote = remote
+  }
+}
+
+/// The response to `GET /v1/tokens`.
+package struct TokenList: Codable, Sendable, Equatable {
+  package struct Token: Codable, Sendable, Equatable {
+    package var name: String
+    /// In RFC 3339.
+    package var createdAt: String
+    package var lastUsedAt: String?
+
+    package init(name: String, createdAt: String, lastUsedAt: String?) {
+      self.name = name
+      self.createdAt = createdAt
+      self.lastUsedAt = lastUsedAt
+    }
+  }
+
+  package var tokens: [Token]
+
+  package init(tokens: [Token]) { self.tokens = tokens }
 }
 
 /// The response to `GET /v1/health`, which requires no token.

@@ -33,13 +33,31 @@ package final class DaemonClient: Sendable {
   /// The maximum size of a response in bytes; a report is at most as long as the journal that the daemon keeps.
   private static let answerLimit = 64 << 20
 
-  /// The daemon's state folder.
-  package let home: DaemonHome
-  private let link: Guarded<Link>
+  /// Where the daemon is.
+  private enum Place: Sendable {
+    case local(DaemonHome, Guarded<Link>)
+    case remote(RemoteTransport)
+  }
+
+  private let place: Place
 
   private init(home: DaemonHome, control: ControlFile) throws(DaemonClientError) {
-    self.home = home
-    link = Guarded(try Self.link(control, home))
+    place = .local(home, Guarded(try Self.link(control, home)))
+  }
+
+  private init(_ daemon: RemoteDaemon) throws(DaemonClientError) {
+    place = .remote(try RemoteTransport(daemon, answerLimit: Self.answerLimit))
+  }
+
+  /// Connects to a daemon on another machine and checks that it responds and accepts the token.
+  ///
+  /// - Parameter daemon: where it is.
+  /// - Returns: the client.
+  /// - Throws: ``DaemonClientError`` if it can't be reached, or isn't trusted, or doesn't accept the token.
+  package static func connect(to daemon: RemoteDaemon) async throws(DaemonClientError) -> DaemonClient {
+    let client = try DaemonClient(daemon)
+    _ = try await client.health()
+    return client
   }
 
   /// Connects to the daemon of a state folder and checks that it responds.
@@ -66,8 +84,8 @@ package final class DaemonClient: Sendable {
     _ = try? await attempt("GET", "/v1/health", nil, link, home, patience)
   }
 
-  /// The daemon's process ID.
-  package var pid: Int32 { link.withLock { $0.control.pid } }
+  /// Whether the daemon is on another machine, which can't watch processes of this one.
+  package var isRemote: Bool { if case .remote = place { true } else { false } }
 
   // MARK: Calls
 
@@ -103,10 +121,24 @@ package final class DaemonClient: Sendable {
         .refused(status: 400, problem: "usage"),
         "a number is infinite or NaN, which JSON cannot express; use another")
     }
+    switch place {
+    case .local(let home, let link): return try await exchange(method, path, body, home, link, patience)
+    case .remote(let transport):
+      let response = try await transport.send(method, path, body, patience: patience)
+      guard 200..<300 ~= response.status else {
+        throw Self.refusal(response.status, response.body, "\(method) \(path)")
+      }
+      return response.body
+    }
+  }
+
+  private func exchange(
+    _ method: String, _ path: String, _ body: [UInt8]?, _ home: DaemonHome, _ link: Guarded<Link>, _ patience: Duration
+  ) async throws(DaemonClientError) -> [UInt8] {
     let first = link.withLock { $0 }
     do { return try await Self.attempt(method, path, body, first, home, patience) } catch {
       // Nothing has been done: the daemon did not get the request, or rejected the token.
-      guard error.kind == .dead || error.isUnauthorised, let again = try renewed(first) else { throw error }
+      guard error.kind == .dead || error.isUnauthorised, let again = try Self.renewed(first, home, link) else { throw error }
       return try await Self.attempt(method, path, body, again, home, patience)
     }
   }
@@ -114,7 +146,7 @@ package final class DaemonClient: Sendable {
   /// Reconnects to a restarted daemon.
   ///
   /// - Returns: nil if the daemon has not been restarted.
-  private func renewed(_ old: Link) throws(DaemonClientError) -> Link? {
+  private static func renewed(_ old: Link, _ home: DaemonHome, _ link: Guarded<Link>) throws(DaemonClientError) -> Link? {
     guard let control = try home.readControlFile(), control != old.control else { return nil }
     let new = try Self.link(control, home)
     link.withLock { $0 = new }
@@ -274,7 +306,9 @@ extension DaemonClient {
   }
 
   /// Escapes an ID typed by a user, so a stray slash or question mark results in an unknown environment.
-  private static func path(of id: String) -> String {
+  private static func path(of id: String) -> String { "/v1/environments/" + escaped(id) }
+
+  private static func escaped(_ id: String) -> String {
     let bytes = id.utf8.map { byte -> String in
       switch byte {
       case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"):
@@ -284,7 +318,7 @@ extension DaemonClient {
         return "%" + (digits.count == 1 ? "0" : "") + digits
       }
     }
-    return "/v1/environments/" + bytes.joined()
+    return bytes.joined()
   }
 
   private static func patience(beside seconds: Double?) -> Duration {
@@ -294,6 +328,21 @@ extension DaemonClient {
 }
 
 extension DaemonClient {
+  /// Creates a token for a program on another machine.
+  package func createToken(_ name: String) async throws(DaemonClientError) -> CreatedToken {
+    try await call("POST", "/v1/tokens", sending: TokenRequest(name: name))
+  }
+
+  /// The tokens of programs on other machines.
+  package func tokens() async throws(DaemonClientError) -> [TokenList.Token] {
+    try await call("GET", "/v1/tokens", as: TokenList.self).tokens
+  }
+
+  /// Revokes a token.
+  package func revokeToken(_ name: String) async throws(DaemonClientError) {
+    try await call("DELETE", "/v1/tokens/" + Self.escaped(name))
+  }
+
   /// Leases all requested ports, or none.
   package func leasePorts(_ request: PortsRequest) async throws(DaemonClientError) -> [PortList.Lease] {
     try await call("POST", "/v1/ports", sending: request, as: PortList.self).ports

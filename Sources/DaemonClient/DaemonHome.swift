@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 /// A daemon's state folder, through which programs find the daemon.
-package struct DaemonHome: Sendable, Equatable {
+package struct DaemonHome: Sendable, Hashable {
   /// The absolute path.
   package let folder: String
 

@@ -7,8 +7,8 @@ import Foundation
 /// `diorama port`: leases, lists and releases ports of the daemon.
 enum PortCommand {
   private static func lease(_ options: Options, terminal: Terminal) throws -> Int32 {
-    let request = try request(options)
     let access = DaemonAccess(options)
+    let request = try request(options, isRemote: try access.remote != nil)
     let leases = try access.ask(starting: true) { client throws(DaemonClientError) in
       try await client.leasePorts(request)
     }
@@ -27,7 +27,7 @@ enum PortCommand {
     return 0
   }
 
-  private static func request(_ options: Options) throws(CodedError) -> PortsRequest {
+  private static func request(_ options: Options, isRemote: Bool) throws(CodedError) -> PortsRequest {
     let names = options.all("--name")
     if names.contains("") { throw CodedError(usage: "--name must not be empty", command: "port") }
     var count = max(names.count, 1)
@@ -39,7 +39,7 @@ enum PortCommand {
     }
     // With one name for several ports, numbers the names.
     let numbered = names.first.map { name in (1...min(count, 65_536)).map { "\(name)-\($0)" } }
-    let owner = try OwnerOptions(options, command: "port")
+    let owner = try OwnerOptions(options, isRemote: isRemote, command: "port")
     return PortsRequest(
       count: count, names: names.count < count ? numbered : names.isEmpty ? nil : names, owner: owner.owner,
       ttlSeconds: owner.seconds, hold: options.has("--no-hold") ? false : nil)

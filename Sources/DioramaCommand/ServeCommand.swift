@@ -20,7 +20,8 @@ enum ServeCommand {
       guard parsed.has("--stop") != parsed.has("--status") else {
         throw CodedError(usage: "--stop and --status cannot be combined", command: ServeOptions.command)
       }
-      let access = DaemonAccess(parsed)
+      // A process id of another machine would be some other process here.
+      let access = DaemonAccess(local: parsed)
       if parsed.has("--stop") { return try ServeControl.stop(access, terminal: terminal) }
       return try ServeControl.printStatus(access, isJSON: parsed.has("--json"))
     }
@@ -79,6 +80,15 @@ struct ServeOptions {
       "the address of the control API, on 127.0.0.1 only (default: a free port, the same after a restart)"),
     .init("--ports", "LOW-HIGH", "the port pool (default: 20000-32767)"),
     .init(
+      "--listen", "ADDRESS:PORT",
+      "serve programs on other machines, by TLS and with tokens of diorama token create; an IPv4 address of this machine (default: off)"
+    ),
+    .init("--advertise", "HOST", "the name or address by which they reach this machine (default: that of --listen)"),
+    .init(
+      "--tls-certificate", "FILE",
+      "with --listen: a PEM file with the certificate and its intermediate certificates (default: a self-signed one)"),
+    .init("--tls-key", "FILE", "a PEM file with the key of --tls-certificate, without a password"),
+    .init(
       "--portserver-address", "A",
       "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),
     .init("--on-demand", nil, "exit after one idle minute"),
@@ -124,6 +134,13 @@ struct ServeOptions {
       if let text = options.value("--ports") {
         configuration.ports = try CodedError.translating(at: "--ports", try PortRange(text))
       }
+      if let text = options.value("--listen") {
+        configuration.listen = try CodedError.translating(at: "--listen", try ListenAddress(text))
+      }
+      if let host = options.value("--advertise") { configuration.advertise = host.lowercased() }
+      if let path = options.value("--tls-certificate") { configuration.tlsCertificate = path }
+      if let path = options.value("--tls-key") { configuration.tlsKey = path }
+      try configuration.checkReach()
     } catch {
       throw CodedError(usage: error.message, command: Self.command)
     }

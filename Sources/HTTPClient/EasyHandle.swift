@@ -302,6 +302,7 @@ final class EasyHandle {
       set(CURLOPT_SSL_VERIFYPEER, 0)
       set(CURLOPT_SSL_VERIFYHOST, 0)
     }
+    if let key = trust.pinnedKey { set(CURLOPT_PINNEDPUBLICKEY, key) }
     guard let certificate = trust.clientCertificate else { return }
     set(CURLOPT_SSLCERT, certificate)
     set(CURLOPT_SSLKEY, trust.clientKey ?? certificate)

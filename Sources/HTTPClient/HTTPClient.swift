@@ -272,10 +272,15 @@ package struct Trust: Sendable, Hashable {
   package var clientKey: String?
   /// Whether to skip certificate verification.
   package var isInsecure: Bool
+  /// The only accepted public key, in curl's form: `sha256//` and the Base64 of its digest (CURLOPT_PINNEDPUBLICKEY(3)).
+  /// It is checked even if ``isInsecure`` is set.
+  package var pinnedKey: String?
 
   package init(
-    authorities: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil, isInsecure: Bool = false
+    authorities: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil, isInsecure: Bool = false,
+    pinnedKey: String? = nil
   ) {
+    self.pinnedKey = pinnedKey
     self.authorities = authorities
     self.clientCertificate = clientCertificate
     self.clientKey = clientKey

@@ -65,6 +65,13 @@ package struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     return Origin.loopbackNames.contains(host) && given ?? 80 == Int(port)
   }
 
+  /// Whether exactly one `Host` header is present, with this name or address, in lower case, and this port.
+  package func isAddressed(to name: String, port: UInt16) -> Bool {
+    let hosts = all("Host")
+    guard hosts.count == 1, let (host, given) = Origin.split(authority: hosts[0]) else { return false }
+    return host == name && given ?? 80 == Int(port)
+  }
+
   /// An upper bound for the size in bytes of a response head with these fields, including the status line and the
   /// fields that the server adds.
   package var responseHeadSize: Int {

@@ -85,13 +85,28 @@ extension HTTPServer {
     try core.serve(ListeningSocket.inherited(descriptor), handler: handler)
   }
 
-  /// Reserves a port on 127.0.0.1. Connections to it wait until they are served.
+  /// Reserves a port on 127.0.0.1, or on another IPv4 address of this machine. Connections to it wait until they are
+  /// served.
   ///
-  /// - Parameter port: the port; nil for a free one.
+  /// - Parameters:
+  ///   - port: the port; nil for a free one.
+  ///   - host: the address; `0.0.0.0` for all.
   /// - Returns: the reserved port, which you must keep.
   /// - Throws: ``CodedError`` if the port is in use.
-  package func reserve(_ port: UInt16? = nil) throws -> ReservedListener {
-    ReservedListener(try .onLoopback(port: port), core: core)
+  package func reserve(_ port: UInt16? = nil, on host: String = "127.0.0.1") throws -> ReservedListener {
+    ReservedListener(try .on(host, port: port), core: core)
+  }
+
+  /// Opens a listening socket on an IPv4 address of this machine, for something else than this server to accept on.
+  ///
+  /// - Parameters:
+  ///   - host: the address; `0.0.0.0` for all.
+  ///   - port: the port; nil for a free one.
+  /// - Returns: the descriptor, which the caller owns, and the port.
+  /// - Throws: ``CodedError`` if the port is in use.
+  package static func socket(on host: String, port: UInt16?) throws(CodedError) -> (descriptor: Int32, port: UInt16) {
+    let socket = try ListeningSocket.on(host, port: port)
+    return (socket.descriptor, socket.place.port)
   }
 }
 

@@ -43,29 +43,40 @@ struct ListeningSocket: Sendable {
   /// - Returns: the socket.
   /// - Throws: ``CodedError`` if the port is in use or not permitted.
   static func onLoopback(port: UInt16?) throws(CodedError) -> ListeningSocket {
+    try on("127.0.0.1", port: port)
+  }
+
+  /// Listens on an IPv4 address of this machine.
+  ///
+  /// - Parameters:
+  ///   - host: the address, such as `192.0.2.1`; `0.0.0.0` for all.
+  ///   - port: the port; nil for a free one.
+  /// - Returns: the socket.
+  /// - Throws: ``CodedError`` if the address is not this machine's, or the port is in use or not permitted.
+  static func on(_ host: String, port: UInt16?) throws(CodedError) -> ListeningSocket {
     // While a socket does not listen, Linux reserves its port if the program chose it, but not if the kernel did
     // (SOCK_BINDPORT_LOCK). Another process may then take the port.
     guard let port else {
       while true {
-        let chosen = try bound(to: nil)
+        let chosen = try bound(to: nil, of: host)
         chosen.close()
-        if let socket = try? bound(to: chosen.place.port) { return socket }
+        if let socket = try? bound(to: chosen.place.port, of: host) { return socket }
       }
     }
-    return try bound(to: port)
+    return try bound(to: port, of: host)
   }
 
-  private static func bound(to port: UInt16?) throws(CodedError) -> ListeningSocket {
-    let descriptor = try Socket.make(AF_INET, for: .init(port: port))
+  private static func bound(to port: UInt16?, of host: String) throws(CodedError) -> ListeningSocket {
+    let descriptor = try Socket.make(AF_INET, for: .init(port: port, of: host))
     var on: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    var address = SocketAddress(port: port ?? 0)
+    var address = SocketAddress(port: port ?? 0, of: host)
     let isUp = address.withPointer { address, length in
       bind(descriptor, address, length) == 0 && listen(descriptor, backlog) == 0
         && getsockname(descriptor, address, &length) == 0
     }
-    guard isUp, let bound = address.loopbackPort else {
-      throw Socket.closing(descriptor, SocketFailure(port: port).error("cannot listen"))
+    guard isUp, let bound = address.port else {
+      throw Socket.closing(descriptor, SocketFailure(port: port, of: host).error("cannot listen"))
     }
     return ListeningSocket(descriptor: descriptor, place: .port(bound), file: nil)
   }
@@ -193,8 +204,8 @@ struct SocketFailure {
   private let isAnyPort: Bool
   private let code = errno
 
-  init(port: UInt16?) {
-    location = port.map { "127.0.0.1 port \($0)" } ?? "127.0.0.1, any port"
+  init(port: UInt16?, of host: String = "127.0.0.1") {
+    location = port.map { "\(host) port \($0)" } ?? "\(host), any port"
     isPath = false
     isAnyPort = port == nil
   }
@@ -216,6 +227,7 @@ struct SocketFailure {
     case _ where isPath: "choose a path in a folder that you own"
     case EADDRINUSE where isAnyPort: "all ports are in use; stop programs that hold some"
     case EADDRINUSE: "stop the program that uses this port ('ss -ltnp' shows it) or choose another port"
+    case EADDRNOTAVAIL: "give an address of this machine ('ip address' lists them)"
     case EACCES: "choose a port above 1023, or run with the privilege to use it"
     default: "try another port"
     }

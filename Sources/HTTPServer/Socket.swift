@@ -123,13 +123,13 @@ struct SocketAddress {
     length = socklen_t(MemoryLayout<sockaddr_storage>.size)
   }
 
-  /// A port on 127.0.0.1.
-  init(port: UInt16) {
+  /// A port on an IPv4 address.
+  init(port: UInt16, of host: String = "127.0.0.1") {
     length = socklen_t(MemoryLayout<sockaddr_in>.size)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    inet_pton(AF_INET, host, &address.sin_addr)
     withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in.self) }
   }
 
@@ -153,6 +153,12 @@ struct SocketAddress {
   }
 
   var isUnix: Bool { storage.ss_family == sa_family_t(AF_UNIX) }
+
+  /// The port of an IPv4 address.
+  var port: UInt16? {
+    guard Int32(storage.ss_family) == AF_INET else { return nil }
+    return withUnsafeBytes(of: storage) { UInt16(bigEndian: $0.load(as: sockaddr_in.self).sin_port) }
+  }
 
   /// The port, if this is a loopback address of this machine.
   var loopbackPort: UInt16? {

@@ -125,6 +125,36 @@ package final class CertificateAuthority: Sendable {
     return try ServerCredentials(chain: [leaf, certificate], key: leafKey)
   }
 
+  /// Returns the self-signed certificate of a server as DER, valid for ten years.
+  ///
+  /// - Parameters:
+  ///   - hosts: host names in any case, and IP addresses.
+  ///   - key: the server's key.
+  ///   - now: the current time.
+  /// - Throws: `CodedError` if a host is not valid, or if GnuTLS fails.
+  static func selfSigned(for hosts: [String], key: PrivateKey, now: Date) throws(CodedError) -> [UInt8] {
+    var names: [UInt8] = []
+    for host in hosts {
+      guard let encoded = HostNames.alternativeNames(of: host.asciiLowercased) else {
+        throw CodedError(
+          .usage, "no certificate can be made for '\(host)', which is neither a host name in ASCII nor an IP address")
+      }
+      names += encoded
+    }
+    let name = DistinguishedName(organization: "Diorama", commonName: "Diorama daemon")
+    return try certificate(
+      for: key.publicKey, subject: name, issuer: name, signer: key,
+      validity: DER.sequence(DER.time(seconds(now, after: -86_400)), DER.time(seconds(now, after: 3653 * 86_400))),
+      extensions: [
+        extend(basicConstraints, isCritical: true, DER.sequence()),
+        // digitalSignature.
+        extend(keyUsage, isCritical: true, DER.bitString([0x80], unusedBits: 7)),
+        extend(extendedKeyUsage, DER.sequence(DER.identifier(serverAuthentication))),
+        extend(subjectAlternativeName, DER.element(0x30, names)),
+        extend(subjectKeyIdentifier, DER.octetString(try keyIdentifier(of: key))),
+      ])
+  }
+
   private static func seconds(_ date: Date, after offset: Double) -> Int {
     // The years 0000 to 9999; the lower bound for dates that are no numbers.
     let seconds = (date.timeIntervalSince1970 + offset).rounded(.down)

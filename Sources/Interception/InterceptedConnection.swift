@@ -55,7 +55,7 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
     self.admission = admission
     self.worker = worker
     self.relay = relay
-    mayServerSendFirst = !destination.isTLS
+    mayServerSendFirst = !destination.isTLS || admission.core.configuration.identity != nil
   }
 
   /// The maximum number of tunnels inside one another, such as through a chain of proxies. Each takes space on the stack.
@@ -203,10 +203,12 @@ final class InterceptedConnection: DescriptorUser, @unchecked Sendable {
 
   private func handshake(_ now: UInt64) {
     do {
-      guard let authority = core.authority else {
+      guard
+        let credentials = try core.configuration.identity?.credentials
+          ?? core.authority?.credentials(for: destination.host)
+      else {
         throw CodedError(.inputOutput, "there is no certificate authority", at: "interceptor")
       }
-      let credentials = try authority.credentials(for: destination.host)
       let channel = try TLSChannel(
         descriptor, credentials: credentials, protocols: core.protocols, settings: core.tls)
       phase = .handshaking(channel)

@@ -28,6 +28,10 @@ package final class Interceptor: Sendable {
     package var silence = Duration.milliseconds(300)
     /// Passes all connections on to another interceptor; nil to handle them here.
     package var tunnel: Tunnel?
+    /// The certificate for all TLS connections, of a server that programs reach by its own name; nil for one of the
+    /// authority for each host. Clients that send nothing for ``silence`` are then closed within TLS, too, if the delegate
+    /// refuses them.
+    package var identity: ServerIdentity?
 
     package init(tunnel: Tunnel? = nil) { self.tunnel = tunnel }
   }

@@ -86,11 +86,20 @@ extension Destination {
   /// The local address of an accepted connection.
   ///
   /// - Parameter descriptor: the connection, of IPv4 or IPv6.
-  package init(localAddressOf descriptor: Int32) {
+  package init(localAddressOf descriptor: Int32) { self.init(descriptor, isPeer: false) }
+
+  /// The client's address of an accepted connection.
+  ///
+  /// - Parameter descriptor: the connection, of IPv4 or IPv6.
+  package init(peerAddressOf descriptor: Int32) { self.init(descriptor, isPeer: true) }
+
+  private init(_ descriptor: Int32, isPeer: Bool) {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     let isKnown = withUnsafeMutablePointer(to: &storage) { storage in
-      storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
+      storage.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        (isPeer ? getpeername(descriptor, $0, &length) : getsockname(descriptor, $0, &length)) == 0
+      }
     }
     guard isKnown else {
       self.init(address: "0.0.0.0", port: 0)

@@ -9,6 +9,8 @@ package struct PortLease: Hashable, Sendable, Codable {
   package let owner: PortOwner?
   /// The environment that owns it. The port is released when the environment ends.
   package let environment: String?
+  /// The program on another machine that leased it.
+  package var client: String?
   package let since: Date
   /// When it expires.
   package let endsAt: Date?
@@ -43,6 +45,8 @@ package struct PortRequest: Sendable {
   package var ttl: Duration?
   /// The environment that owns the ports. They are released when it ends.
   package var environment: String?
+  /// The program on another machine that asks.
+  package var client: String?
   /// Whether a silent socket holds the ports, for a program that binds with `SO_REUSEADDR`.
   package var holds: Bool
 
@@ -101,9 +105,11 @@ package struct PortRequest: Sendable {
 
   /// Creates the lease of one of the ports.
   func lease(of port: UInt16, index: Int, now: Date) -> PortLease {
-    PortLease(
+    var lease = PortLease(
       port: port, name: index < names.count ? names[index] : nil, owner: owner, environment: environment, since: now,
       endsAt: ttl.map { now.addingTimeInterval($0 / .seconds(1)) }, holds: holds)
+    lease.client = client
+    return lease
   }
 }
 

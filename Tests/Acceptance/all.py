@@ -58,6 +58,7 @@ FEW = {
     "command_line": [],
     "activation": [],
     "strangers": [],
+    "reach": [],
     "documentation": [],
     "features": [],
     "swift_snippets": [],

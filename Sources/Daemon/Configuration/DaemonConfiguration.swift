@@ -3,6 +3,12 @@ import EnvironmentConfiguration
 import Foundation
 import LaunchContract
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// The daemon's settings: the members of `Config/daemon.json`, each with its default.
 ///
 /// ```swift
@@ -12,6 +18,14 @@ import LaunchContract
 package struct DaemonConfiguration: Codable, Sendable, Equatable {
   /// The TCP address of the control API, in addition to the Unix socket.
   package var control = ControlAddress()
+  /// The address for programs on other machines; nil to refuse them.
+  package var listen: ListenAddress?
+  /// The name or address by which they reach this machine; nil for the address of ``listen``.
+  package var advertise: String?
+  /// The path of the PEM file with the certificate for them; nil for a self-signed one.
+  package var tlsCertificate: String?
+  /// The path of the PEM file with its private key.
+  package var tlsKey: String?
   /// The pool for leases and for environments' listeners.
   package var ports = PortRange()
   /// The portserver's address for portpicker clients: `@` and a name in the abstract namespace, or a path. Empty
@@ -39,7 +53,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case control, ports, portserverAddress, cassetteRoots, limits, idleSeconds, logLevel
+    case control, listen, advertise, tlsCertificate, tlsKey, ports, portserverAddress, cassetteRoots, limits, idleSeconds, logLevel
   }
 
   package init(from decoder: any Decoder) throws {
@@ -49,6 +63,15 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
       try container.decodeIfPresent(Value.self, forKey: key) ?? standard
     }
     control = try value(.control, control)
+    let text = try value(.listen, "")
+    listen = text.isEmpty ? nil : try CodedError.translating(at: "listen", try ListenAddress(text))
+    func optional(_ key: CodingKeys) throws -> String? {
+      let text = try value(key, "")
+      return text.isEmpty ? nil : text
+    }
+    advertise = try optional(.advertise)
+    tlsCertificate = try optional(.tlsCertificate)
+    tlsKey = try optional(.tlsKey)
     ports = try value(.ports, ports)
     portserverAddress = try value(.portserverAddress, portserverAddress)
     cassetteRoots = try value(.cassetteRoots, cassetteRoots)
@@ -62,6 +85,54 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
       throw CodedError(.broken, "cassetteRoots: '\(root)' is not an absolute path without '..'")
     }
   }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(control, forKey: .control)
+    try container.encode(listen?.description ?? "", forKey: .listen)
+    try container.encode(advertise ?? "", forKey: .advertise)
+    try container.encode(tlsCertificate ?? "", forKey: .tlsCertificate)
+    try container.encode(tlsKey ?? "", forKey: .tlsKey)
+    try container.encode(ports, forKey: .ports)
+    try container.encode(portserverAddress, forKey: .portserverAddress)
+    try container.encode(cassetteRoots, forKey: .cassetteRoots)
+    try container.encode(limits, forKey: .limits)
+    try container.encode(idleSeconds, forKey: .idleSeconds)
+    try container.encode(logLevel, forKey: .logLevel)
+  }
+
+  /// The name or address by which programs on other machines reach this one; nil if they can't.
+  package var remoteHost: String? { listen.map { advertise ?? $0.host } }
+
+  /// Checks the settings for programs on other machines, which may come from the file and from options.
+  ///
+  /// - Throws: ``CodedError`` if they contradict each other.
+  package func checkReach() throws(CodedError) {
+    guard let listen else {
+      let given = [("advertise", advertise), ("tlsCertificate", tlsCertificate), ("tlsKey", tlsKey)]
+      guard let name = given.first(where: { $0.1 != nil })?.0 else { return }
+      throw CodedError(.broken, "\(name) is set, but not listen; add --listen ADDRESS:PORT")
+    }
+    guard (tlsCertificate == nil) == (tlsKey == nil) else {
+      throw CodedError(.broken, "tlsCertificate and tlsKey belong together; set both, or none for a self-signed one")
+    }
+    if let advertise {
+      let labels = advertise.split(separator: ".", omittingEmptySubsequences: false)
+      let isName = labels.allSatisfy { label in
+        1...63 ~= label.utf8.count && label.utf8.allSatisfy { Self.nameCharacters.contains($0) }
+      }
+      guard isName, advertise.utf8.count <= 253 else {
+        throw CodedError(
+          .broken, "advertise: '\(advertise)' is not a host name in lower case or an IPv4 address, without a port")
+      }
+    }
+    guard listen.host != "0.0.0.0" || advertise != nil else {
+      throw CodedError(
+        .broken, "listen: 0.0.0.0 is no address that clients can use; name this machine with --advertise HOST")
+    }
+  }
+
+  private static let nameCharacters = Set("abcdefghijklmnopqrstuvwxyz0123456789-".utf8)
 }
 
 extension Decoder {
@@ -172,6 +243,30 @@ package struct PortRange: Sendable, Equatable, Codable {
     var container = encoder.singleValueContainer()
     try container.encode("\(lowest)-\(highest)")
   }
+}
+
+/// `ADDRESS:PORT` for programs on other machines.
+package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
+  /// An IPv4 address of this machine; `0.0.0.0` for all.
+  package let host: String
+  /// 0 for a free one.
+  package let port: UInt16
+
+  /// - Throws: ``CodedError`` if the text isn't an IPv4 address and a port.
+  package init(_ text: String) throws(CodedError) {
+    var address = in_addr()
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
+      inet_pton(AF_INET, String(text[..<colon]), &address) == 1
+    else {
+      throw CodedError(
+        .broken,
+        "'\(text)' is not ADDRESS:PORT with an IPv4 address of this machine; give one such as 192.0.2.1:4011")
+    }
+    host = String(text[..<colon])
+    self.port = port
+  }
+
+  package var description: String { "\(host):\(port)" }
 }
 
 /// `HOST:PORT` of the control API. The host must be this machine, so that other machines can't connect.

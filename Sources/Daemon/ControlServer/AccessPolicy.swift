@@ -20,6 +20,8 @@ package struct AccessPolicy: Sendable {
     case loopback(port: UInt16)
     /// A Unix socket. Its peer must be this user or root.
     case unixSocket(owner: UInt32)
+    /// TLS, from this address of another machine.
+    case remote(RemoteAccess, peer: String)
 
     /// A Unix socket of this process's user.
     package static var unixSocket: Way { .unixSocket(owner: geteuid()) }
@@ -49,14 +51,29 @@ package struct AccessPolicy: Sendable {
         return DaemonError(
           403, "Daemon of another user", "start your own with: diorama serve")
       }
+    // Web pages don't have a token. Clients may use any name that leads here.
+    case .remote: break
     }
     guard request.headers.isFromForeignPage(port: ownPort) else { return nil }
     return DaemonError(
       403, "Cross-origin request refused", "web pages cannot use this API; send requests from a program")
   }
 
+  /// Returns which program on another machine sends a request.
+  ///
+  /// - Returns: nil for a program on this machine.
+  /// - Throws: ``DaemonError``: 401 or 429 for one on another machine without a valid token.
+  func client(of request: Request) throws(DaemonError) -> RemoteClient? {
+    guard case .remote(let access, let peer) = way else { return nil }
+    let values = request.headers.all("Authorization")
+    return try access.client(
+      bearing: values.count == 1 ? bearer(values[0]).map(String.init) ?? "" : values.isEmpty ? nil : "", from: peer)
+  }
+
   /// Returns why a request lacks the token, or nil if it doesn't.
   func lackOfToken(in request: Request) -> DaemonError? {
+    // Each request has a token of its own, which is checked already.
+    if case .remote = way { return nil }
     let values = request.headers.all("Authorization")
     if values.isEmpty {
       // The kernel has identified the peer, which is stronger than a token.

@@ -176,6 +176,52 @@ extension RouteTable {
 }
 
 extension RouteTable {
+  /// The tokens of programs on other machines, which only programs on the daemon's machine may manage.
+  static let tokens = [
+    Route(
+      method: "POST", path: "/v1/tokens", operation: "createToken",
+      summary: "Creates a token for a program on another machine. It is shown only here.", isLocal: true,
+      body: RequestBody(schema: "TokenRequest"), answers: [.json(201, "CreatedToken", "The token.")],
+      problems: [409: "the name is taken, or there are too many tokens", 507: "the token cannot be stored"],
+      perform: { call in
+        let request: TokenRequest = try call.decode()
+        let token = try call.tokens.create(request.name)
+        return try .json(CreatedToken(name: request.name, token: token, remote: call.server.remote), status: 201)
+      }),
+    Route(
+      method: "GET", path: "/v1/tokens", operation: "listTokens",
+      summary: "Lists the tokens of programs on other machines, oldest first, without the tokens themselves.",
+      isLocal: true, answers: [.json(200, "TokenList", "The tokens.")],
+      perform: { call in try .json(try call.tokens.list) }),
+    Route(
+      method: "DELETE", path: "/v1/tokens/{name}", operation: "revokeToken",
+      summary: "Revokes a token at once, and ends the environments and leases made with it.", isLocal: true,
+      parameters: [
+        Parameter(name: "name", place: .path, schema: Schemas.tokenName, note: "The token's name.")
+      ],
+      answers: [Answer(status: 204, note: "The token is revoked.", content: [:])],
+      problems: [404: "no such token", 507: "the change cannot be stored, so the token stays valid"],
+      perform: { call in
+        let client = try call.tokens.revoke(call.parameters["name"] ?? "")
+        await call.operations.endAll(of: client.id)
+        return Response(status: 204)
+      }),
+  ]
+}
+
+extension Call {
+  /// The tokens of programs on other machines.
+  fileprivate var tokens: TokenBook {
+    get throws(DaemonError) {
+      guard let tokens = server.tokens else {
+        throw DaemonError(404, "No tokens", "this server keeps no tokens; use a daemon: diorama serve")
+      }
+      return tokens
+    }
+  }
+}
+
+extension RouteTable {
   static let daemon = [
     Route(
       method: "GET", path: "/v1/health", operation: "health", summary: "Reports that the daemon is running.",
@@ -191,7 +237,7 @@ extension RouteTable {
         try .json(OpenAPI.document(version: call.server.health.version, bodyLimit: call.server.bodyLimit))
       }),
     Route(
-      method: "GET", path: "/metrics", operation: "metrics", summary: "Returns metrics for Prometheus.",
+      method: "GET", path: "/metrics", operation: "metrics", summary: "Returns metrics for Prometheus.", isLocal: true,
       answers: [
         Answer(status: 200, note: "Metrics in the text exposition format.", content: [MetricsPage.mediaType: .words])
       ],

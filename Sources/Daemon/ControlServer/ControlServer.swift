@@ -4,6 +4,7 @@ import EnvironmentService
 package import HTTPMessages
 import HTTPServer
 package import LaunchContract
+import PortLeases
 
 #if canImport(Darwin)
   import Darwin
@@ -29,6 +30,10 @@ package final class ControlServer: Sendable {
 
   let operations: any ControlOperations
   let token: Secret
+  /// The tokens of programs on other machines.
+  let tokens: TokenBook?
+  /// How they reach the daemon; nil if they can't.
+  let remote: RemoteAddress?
   let health: Health
   let streams: EventStreams
   let calls = CallCounts()
@@ -43,13 +48,18 @@ package final class ControlServer: Sendable {
   ///   - version: the daemon's version.
   ///   - bodyLimit: the maximum size of a request body, in bytes.
   ///   - keepAlive: the interval of comments in silent event streams.
+  ///   - tokens: the tokens of programs on other machines.
+  ///   - remote: how they reach the daemon; nil if they can't.
   ///   - report: called with one line about each internal error.
   package init(
     _ operations: any ControlOperations, token: Secret, version: String, bodyLimit: Int = ControlServer.bodyLimit,
-    keepAlive: Duration = ControlServer.keepAlive, report: @escaping @Sendable (String) -> Void = { _ in }
+    keepAlive: Duration = ControlServer.keepAlive, tokens: TokenBook? = nil, remote: RemoteAddress? = nil,
+    report: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.operations = operations
     self.token = token
+    self.tokens = tokens
+    self.remote = remote
     health = Health(version: version, pid: getpid())
     streams = EventStreams()
     self.bodyLimit = bodyLimit
@@ -92,9 +102,23 @@ package protocol ControlOperations: Sendable {
   func ports() -> PortList
   func releasePort(_ port: UInt16) async throws(DaemonError)
   func counters() -> EnvironmentCounters
+  /// The operations for a program on another machine, which sees only what it made itself.
+  func serving(_ client: String) -> any ControlOperations
+  /// Ends all environments and leases of a program on another machine.
+  func endAll(of client: String) async
 }
 
-extension EnvironmentManager: ControlOperations {}
+extension EnvironmentManager: ControlOperations {
+  package func serving(_ client: String) -> any ControlOperations { RemoteOperations(manager: self, client: client) }
+
+  package func endAll(of client: String) async {
+    let entries = lifecycle.withLock { $0.entries }
+    for (id, entry) in entries where entry.client == client {
+      _ = try? beginEnd(id, because: .request, hasSucceeded: false)
+    }
+    for lease in pool.leases where lease.client == client { try? await releasePort(lease.port) }
+  }
+}
 
 /// Handles the requests of one listener of the control API.
 ///
@@ -133,16 +157,22 @@ package final class ControlHandler: RequestHandler {
     if let problem = policy.refusal(of: request) { throw problem }
     let path = String(request.target.prefix { $0 != "?" })
     let match = RouteTable.match(method: request.method, path: path)
+    let client = try policy.client(of: request)
     if !match.isOpen, let problem = policy.lackOfToken(in: request) { throw problem }
     let (route, values) = try match.found()
     operation = route.operation
+    guard client == nil || !route.isLocal else {
+      throw DaemonError(403, "Not allowed from another machine", "make this call on the daemon's own machine")
+    }
     guard route.isOpen || !server.isClosed else { throw DaemonError.closing }
     var parameters = ParameterValues(try route.read(path: values))
     parameters.merge(try route.read(query: String(request.target.dropFirst(path.count + 1))))
     parameters.merge(try route.read(headers: request.headers))
     let body = try await route.body?.read(from: request, upTo: server.bodyLimit)
     return try await route.perform(
-      Call(server: server, parameters: parameters, headers: request.headers, body: body ?? []))
+      Call(
+        server: server, operations: client.map { server.operations.serving($0.id) } ?? server.operations,
+        parameters: parameters, headers: request.headers, body: body ?? []))
   }
 }
 

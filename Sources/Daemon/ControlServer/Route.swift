@@ -16,6 +16,8 @@ struct Route: Sendable {
   let summary: String
   /// Whether it needs no token.
   var isOpen = false
+  /// Whether programs on other machines are refused.
+  var isLocal = false
   var parameters: [Parameter] = []
   var body: RequestBody?
   /// Successful answers.
@@ -42,12 +44,12 @@ struct Answer: Sendable {
 /// A request that has passed all checks.
 struct Call: Sendable {
   let server: ControlServer
+  let operations: any ControlOperations
   let parameters: ParameterValues
   let headers: Headers
   /// The body, which fits the route's schema.
   let body: [UInt8]
 
-  var operations: any ControlOperations { server.operations }
   /// The id in the path.
   var id: String { parameters["id"] ?? "" }
 
@@ -68,6 +70,7 @@ extension Route {
     func also(_ status: Int, _ note: String) { all[status] = all[status].map { "\($0); or \(note)" } ?? note }
     also(400, "a parameter\(body == nil ? "" : " or the body") is invalid")
     also(403, "the request comes from a web page or another user, or has a wrong Host header")
+    also(429, "too many requests without a valid token came from this address of another machine")
     if !isOpen {
       also(401, "the token is missing or invalid")
       also(503, "the daemon is stopping")
@@ -208,7 +211,7 @@ struct PathTemplate: Sendable, ExpressibleByStringLiteral {
 
 /// All operations of the control API.
 enum RouteTable {
-  static let all: [Route] = daemon + environments + journals + ports
+  static let all: [Route] = daemon + environments + journals + ports + tokens
 
   /// The statuses that the document lists for each operation.
   static let statuses = Dictionary(uniqueKeysWithValues: all.map { ($0.operation, $0.statuses) })

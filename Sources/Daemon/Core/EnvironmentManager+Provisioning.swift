@@ -15,13 +15,20 @@ extension EnvironmentManager {
   /// - Returns: the environment with its contract.
   /// - Throws: ``DaemonError``; nothing is left behind then.
   package func provision(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment {
+    try await provision(request, for: nil)
+  }
+
+  /// Provisions an environment for a program on another machine, or on this one if `client` is nil.
+  func provision(
+    _ request: ProvisioningRequest, for client: String?
+  ) async throws(DaemonError) -> ProvisionedEnvironment {
     noteUse()
     do throws(DaemonError) {
       // Runs to completion even if the client disconnects. Otherwise, nothing would end the environment.
       let result = await Task(executorPreference: workers) {
         [self] () async -> Result<ProvisionedEnvironment, DaemonError> in
         do throws(DaemonError) {
-          return .success(try await make(request))
+          return .success(try await make(request, for: client))
         } catch {
           return .failure(error)
         }
@@ -35,7 +42,9 @@ extension EnvironmentManager {
     }
   }
 
-  private func make(_ request: ProvisioningRequest) async throws(DaemonError) -> ProvisionedEnvironment {
+  private func make(
+    _ request: ProvisioningRequest, for client: String?
+  ) async throws(DaemonError) -> ProvisionedEnvironment {
     if let cassette = request.cassette { try roots.check(cassette) }
     if let stubs = request.configuration.stubs { try roots.check(stubs, of: "stubs") }
     if let file = request.configuration.collections { try roots.check(file, of: "collections") }
@@ -48,10 +57,12 @@ extension EnvironmentManager {
       try EnvironmentSpecification(request.configuration, isChecked: true)
     }
     let id = UUID().uuidString.lowercased()
-    let hosted = HostedEnvironment(id: id, name: specification.name, lifetime: lifetime, createdAt: now, store: store)
+    let hosted = HostedEnvironment(
+      id: id, name: specification.name, lifetime: lifetime, createdAt: now, client: client, store: store)
     let recording = specification.mayComeToRecord ? specification.cassette.map { ResolvedPath($0.base) } : nil
     try lifecycle.withLock { lifecycle throws(DaemonError) in
-      try lifecycle.begin(id, hosted, name: specification.name, lifetime: lifetime, recording: recording)
+      try lifecycle.begin(
+        id, hosted, name: specification.name, lifetime: lifetime, recording: recording, client: client)
     }
     do { try fill(hosted, specification, names: request.configuration.ports, recording: recording) } catch {
       await undo(hosted)
@@ -96,9 +107,10 @@ extension EnvironmentManager {
   private func listening(
     for hosted: HostedEnvironment, _ provision: (EnvironmentHooks) throws(CodedError) -> Environment
   ) throws(DaemonError) -> Environment {
-    let ports = EndpointPorts(server: server, pool: pool)
+    var ports = EndpointPorts(server: server, pool: pool)
+    if hosted.client != nil, let listen = configuration.listen { ports.host = listen.host }
     let refusal = Guarded<PortError?>(nil)
-    let hooks = hosting(of: hosted) { port in
+    let hooks = hosting(of: hosted) { [ports] port in
       do {
         return try ports.reserve(port, for: hosted.id)
       } catch {
@@ -118,6 +130,7 @@ extension EnvironmentManager {
     var hooks = EnvironmentHooks()
     hooks.id = hosted.id
     hooks.reserve = reserve
+    if hosted.client != nil, let host = configuration.remoteHost { hooks.host = host }
     // Weak, since the environment retains these hooks.
     hooks.changed = { [weak hosted, log, tally] () throws(CodedError) in
       do { try hosted?.save() } catch {
@@ -225,7 +238,13 @@ extension EnvironmentManager {
     var reserved: [String: [ReservedListener]] = [:]
     for (id, record) in records where record.state == .ready {
       do {
-        reserved[id] = try record.snapshot.ports.map { try server.reserve($0) }
+        guard record.client == nil || configuration.listen != nil else {
+          throw CodedError(
+            .usage, "it belongs to a program on another machine, for which the daemon does not listen any more; "
+              + "start it with --listen")
+        }
+        let host = record.client == nil ? "127.0.0.1" : configuration.listen?.host ?? "127.0.0.1"
+        reserved[id] = try record.snapshot.ports.map { try server.reserve($0, on: host) }
       } catch {
         lose(id, record, because: "\(error)")
       }
@@ -267,11 +286,13 @@ extension EnvironmentManager {
 
   private func bringBack(_ id: String, _ record: EnvironmentRecord, ports: [ReservedListener]) throws(DaemonError) {
     let hosted = HostedEnvironment(
-      id: id, name: record.name, lifetime: record.lifetime, createdAt: record.createdAt, store: store)
+      id: id, name: record.name, lifetime: record.lifetime, createdAt: record.createdAt, client: record.client,
+      store: store)
     let recording = record.recording.map { ResolvedPath($0) }
     try lifecycle.withLock { lifecycle throws(DaemonError) in
       try lifecycle.begin(
-        id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true)
+        id, hosted, name: record.name, lifetime: record.lifetime, recording: recording, isRestored: true,
+        client: record.client)
     }
     do {
       let left = Guarded(ports)
@@ -348,7 +369,7 @@ extension EnvironmentManager {
       cassette: record?.snapshot.specification.cassette?.har, recording: recording,
       because: reason)
     let bytes = (try? JSON.encode(report)).map(Array.init) ?? []
-    lifecycle.withLock { $0.lost(id, because: cause, report: bytes) }
+    lifecycle.withLock { $0.lost(id, because: cause, report: bytes, of: record?.client) }
   }
 
   /// Removes contracts of environments that were never reported as ready.

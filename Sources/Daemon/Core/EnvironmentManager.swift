@@ -217,11 +217,12 @@ extension EnvironmentManager {
       ports: environment.specification.ports.mapValues(Int.init),
       owner: hosted.lifetime.owner.map { Owner(pid: $0.pid) }, createdAt: RFC3339.format(hosted.createdAt),
       endsAt: hosted.lifetime.endsAt.map { RFC3339.format($0) }, notes: environment.notes,
-      contract: withContract ? try contract(of: environment, file: hosted.contract) : nil)
+      contract: withContract
+        ? try contract(of: environment, file: hosted.client == nil ? hosted.contract : nil) : nil)
   }
 
   private func contract(
-    of environment: Environment, file: String
+    of environment: Environment, file: String?
   ) throws(DaemonError) -> ProvisionedEnvironment.Contract {
     var document = environment.contract
     let arguments: [String]
@@ -229,9 +230,15 @@ extension EnvironmentManager {
       throw DaemonError(422, "Invalid launch contract", "\(error)")
     }
     // Credentials are only in the file, which only its owner can read.
+    let hasCredentials = document.credentials != nil
     document.credentials = nil
     var variables = environment.variables
-    variables["DIORAMA_CONTRACT"] = "file:\(file)"
+    if let file {
+      variables["DIORAMA_CONTRACT"] = "file:\(file)"
+    } else if !hasCredentials, let text = try? document.encodedDocument(), text.count <= ContractWriter.inlineLimit {
+      // Another machine can't read the file. A contract with credentials, which that machine has, is written there.
+      variables["DIORAMA_CONTRACT"] = String(decoding: text, as: UTF8.self)
+    }
     return ProvisionedEnvironment.Contract(arguments: arguments, environment: variables, document: document)
   }
 }
@@ -380,6 +387,11 @@ extension EnvironmentManager {
   /// - Throws: ``DaemonError``: 422 if the request is invalid, 409 if too few ports are free; the message names their
   ///   owners.
   package func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList {
+    try await leasePorts(request, for: nil)
+  }
+
+  /// Leases ports for a program on another machine, or on this one if `client` is nil.
+  func leasePorts(_ request: PortsRequest, for client: String?) async throws(DaemonError) -> PortList {
     noteUse()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: Date())
     let seconds = request.ttlSeconds ?? (request.owner == nil ? Lifetime.standardSeconds : nil)
@@ -388,20 +400,24 @@ extension EnvironmentManager {
       throw DaemonError(
         422, "Names and count differ", "\(names.count) names for \(count) ports; give a name for each port")
     }
-    let wanted = PortRequest(
+    var wanted = PortRequest(
       count: request.count ?? max(names.count, 1), names: names, owner: lifetime.owner,
       ttl: seconds.map { .seconds($0) },
       environment: nil, holds: request.hold ?? true)
+    wanted.client = client
     let leases = try await withTaskExecutorPreference(workers) { () async throws(DaemonError) in
-      try DaemonError.translating { () throws(PortError) in try pool.lease(wanted) }
+      try DaemonError.translating { [wanted] () throws(PortError) in try pool.lease(wanted) }
     }
     return PortList(ports: leases.map { PortList.Lease(port: Int($0.port), name: $0.name) })
   }
 
   /// All leases by port.
-  package func ports() -> PortList {
+  package func ports() -> PortList { ports { _ in true } }
+
+  /// The leases that fit, by port.
+  func ports(where fits: (PortLease) -> Bool) -> PortList {
     PortList(
-      ports: pool.leases.map { lease in
+      ports: pool.leases.filter(fits).map { lease in
         PortList.Lease(
           port: Int(lease.port), name: lease.name, owner: lease.owner.map { Owner(pid: $0.pid) },
           since: RFC3339.format(lease.since), endsAt: lease.endsAt.map { RFC3339.format($0) },

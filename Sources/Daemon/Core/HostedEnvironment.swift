@@ -27,6 +27,8 @@ final class HostedEnvironment: Sendable {
   let name: String
   let lifetime: Lifetime
   let createdAt: Date
+  /// The program on another machine that provisioned it.
+  let client: String?
   /// True when the environment has ended, or could not be provisioned.
   let isOver = Monitor(false)
   private let store: any DaemonStore
@@ -34,7 +36,10 @@ final class HostedEnvironment: Sendable {
   /// Serializes saves, so that an older one never comes last.
   private let saving = NSLock()
 
-  init(id: String, name: String, lifetime: Lifetime, createdAt: Date, store: any DaemonStore) {
+  init(
+    id: String, name: String, lifetime: Lifetime, createdAt: Date, client: String? = nil, store: any DaemonStore
+  ) {
+    self.client = client
     self.id = id
     self.name = name
     self.lifetime = lifetime
@@ -105,7 +110,8 @@ final class HostedEnvironment: Sendable {
     guard !state.isOver, let (snapshot, version) = state.environment?.versionedSnapshot() else { return }
     let record = EnvironmentRecord(
       state: state.recordState, name: name, createdAt: createdAt, lifetime: lifetime,
-      contract: state.contract, recording: state.recording?.text, snapshot: snapshot, saves: state.saves)
+      contract: state.contract, recording: state.recording?.text, snapshot: snapshot, saves: state.saves,
+      client: client)
     try store.save(environment: id, document: record.encoded())
     self.state.withLock { $0.saved = version }
   }
@@ -143,6 +149,8 @@ struct EnvironmentRecord: Codable, Sendable {
   /// How often it was saved. It makes every save a write, which reveals a full disk: SQLite skips writes that change
   /// nothing.
   var saves: Int?
+  /// The program on another machine that provisioned it.
+  var client: String?
 
   /// The part of a record that holds its format.
   private struct Version: Decodable {
@@ -180,12 +188,14 @@ struct EndpointPorts: Sendable {
 
   let server: HTTPServer
   let pool: PortPool
+  /// The IPv4 address to listen on.
+  var host = "127.0.0.1"
 
   /// Reserves a port of the pool, or the given port.
   ///
   /// - Throws: ``PortError`` if the pool has no free port, ``CodedError`` if none of the tried ports could be bound.
   func reserve(_ port: UInt16? = nil, for environment: String) throws -> ReservedListener {
-    if let port { return try server.reserve(port) }
+    if let port { return try server.reserve(port, on: host) }
     var failure: (any Error)?
     // Released at the end, so that the pool doesn't return the same port twice.
     var taken: [UInt16] = []
@@ -194,7 +204,7 @@ struct EndpointPorts: Sendable {
       let leases = try pool.lease(PortRequest(count: 1, environment: environment, holds: false))
       guard let port = leases.first?.port else { break }
       do {
-        let reserved = try server.reserve(port)
+        let reserved = try server.reserve(port, on: host)
         pool.lend(port)
         return reserved
       } catch {
@@ -224,6 +234,7 @@ extension PortLease {
           "owner", .object([.init("pid", .number("\(owner.pid)")), .init("startTime", .number("\(owner.startTime)"))])))
     }
     if let environment { members.append(.init("environment", .string(environment))) }
+    if let client { members.append(.init("client", .string(client))) }
     if let endsAt { members.append(.init("endsAt", .number("\(endsAt.timeIntervalSinceReferenceDate)"))) }
     return Data(JSON.object(members).encoded())
   }

@@ -27,6 +27,8 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     let hosted: Hosted
     /// The cassette that only this environment may record.
     var recording: ResolvedPath?
+    /// The program on another machine that provisioned it.
+    var client: String?
     var phase: Phase
   }
 
@@ -61,10 +63,12 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
   ///   - lifetime: its lifetime.
   ///   - recording: the cassette that it may record.
   ///   - isRestored: whether it is restored after a restart, so that the limit doesn't apply.
+  ///   - client: the program on another machine that provisions it.
   /// - Throws: ``DaemonError``: 503 while the daemon is stopping, 429 beyond the limit, 409 if another environment
   ///   records the cassette.
   mutating func begin(
-    _ id: String, _ hosted: Hosted, name: String, lifetime: Lifetime, recording: ResolvedPath?, isRestored: Bool = false
+    _ id: String, _ hosted: Hosted, name: String, lifetime: Lifetime, recording: ResolvedPath?, isRestored: Bool = false,
+    client: String? = nil
   ) throws(DaemonError) {
     guard !isStopping else {
       throw DaemonError(503, "Daemon is stopping", "start it again with diorama serve, then provision again")
@@ -76,6 +80,11 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
       )
     }
     if let recording, let (other, entry) = entries.first(where: { $0.value.recording == recording }) {
+      // A program on another machine learns nothing about environments of others.
+      guard client == nil || client == entry.client else {
+        throw DaemonError(
+          409, "Cassette is being recorded", "another program is recording \(recording.text).har; record another cassette")
+      }
       throw DaemonError(
         409, "Cassette is being recorded",
         "environment \(other) ('\(entry.name)') is recording \(recording.text).har; end it first, or record another cassette"
@@ -83,7 +92,8 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     }
     last += 1
     entries[id] = Entry(
-      number: last, name: name, lifetime: lifetime, hosted: hosted, recording: recording, phase: .provisioning)
+      number: last, name: name, lifetime: lifetime, hosted: hosted, recording: recording, client: client,
+      phase: .provisioning)
   }
 
   /// Moves an environment from provisioning to ready.
@@ -120,16 +130,16 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
   /// Completes the end of an environment.
   mutating func ended(_ id: String, report: [UInt8]) {
     guard case .ending(let cause) = entries[id]?.phase else { return }
-    entries[id] = nil
+    let client = entries.removeValue(forKey: id)?.client
     endedByCause[cause, default: 0] += 1
-    reports.add(id, report)
+    reports.add(id, report, of: client)
   }
 
   /// Records an environment that could not be restored after a restart.
-  mutating func lost(_ id: String, because cause: EndCause, report: [UInt8]) {
+  mutating func lost(_ id: String, because cause: EndCause, report: [UInt8], of client: String? = nil) {
     entries[id] = nil
     endedByCause[cause, default: 0] += 1
-    reports.add(id, report)
+    reports.add(id, report, of: client)
   }
 
   /// Refuses new environments from now on.
@@ -187,6 +197,9 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
     }
   }
 
+  /// The program on another machine that provisioned an environment; nil for one of this machine, and for an unknown one.
+  func client(of id: String) -> String? { entries[id]?.client ?? reports.client(of: id) }
+
   private func absence(of id: String) -> DaemonError {
     if reports.has(id) {
       return DaemonError(
@@ -194,7 +207,14 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
         "environment \(id) has ended; get its report with: diorama env report \(id), or GET /v1/environments/\(id)/report"
       )
     }
-    return DaemonError(
+    return .noEnvironment(id)
+  }
+}
+
+extension DaemonError {
+  /// No environment has this id, or the client may not know of it.
+  static func noEnvironment(_ id: String) -> DaemonError {
+    DaemonError(
       404, "Environment not found",
       "no environment has the id '\(id.prefix(100))'; list them with: diorama env list, or GET /v1/environments")
   }
@@ -265,6 +285,7 @@ struct EndedReports: Sendable {
   private let limit: Int
   private let byteLimit: Int
   private var reports: [String: [UInt8]] = [:]
+  private var clients: [String: String] = [:]
   private var order: [String] = []
   private var bytes = 0
 
@@ -274,16 +295,22 @@ struct EndedReports: Sendable {
   }
 
   /// Adds a report and discards the oldest ones beyond the limits.
-  mutating func add(_ id: String, _ report: [UInt8]) {
+  mutating func add(_ id: String, _ report: [UInt8], of client: String? = nil) {
     guard reports[id] == nil else { return }
+    clients[id] = client
     reports[id] = report
     order.append(id)
     bytes += report.count
     // Keeps the newest whatever its size, since a client is about to read it.
     while order.count > 1, order.count > limit || bytes > byteLimit {
-      bytes -= reports.removeValue(forKey: order.removeFirst())?.count ?? 0
+      let oldest = order.removeFirst()
+      bytes -= reports.removeValue(forKey: oldest)?.count ?? 0
+      clients[oldest] = nil
     }
   }
+
+  /// The program on another machine that provisioned an ended environment.
+  func client(of id: String) -> String? { clients[id] }
 
   /// Whether the report of an environment is kept.
   func has(_ id: String) -> Bool { reports[id] != nil }

@@ -57,6 +57,8 @@ package final class Daemon: Sendable {
   private let store: SQLiteStore
   private let server: HTTPServer
   private let listeners: ControlListeners
+  private let remote: RemoteListener?
+  private let tokens: TokenBook
   private let control: ControlServer
   private let portserver: PortserverServer?
   private let files: ControlFiles
@@ -70,6 +72,8 @@ package final class Daemon: Sendable {
     var store: SQLiteStore
     var files: ControlFiles
     var listeners: ControlListeners
+    var remote: RemoteListener?
+    var tokens: TokenBook
     var server: HTTPServer
     var manager: EnvironmentManager
   }
@@ -89,6 +93,8 @@ package final class Daemon: Sendable {
     let store = try SQLiteStore(in: folder)
     let files = ControlFiles(folder: folder.path)
     try files.makeContracts()
+    let tokens = try TokenBook(files)
+    let remote = try RemoteListener(options.configuration, files: files, log: log)
     let listeners = try ControlListeners(options, files: files, log: log)
     do {
       var configuration = HTTPServer.Configuration()
@@ -97,7 +103,8 @@ package final class Daemon: Sendable {
       let manager = try EnvironmentManager(
         options.configuration, store: store, contracts: files.contracts, server: server, log: log)
       let parts = Parts(
-        folder: folder, store: store, files: files, listeners: listeners, server: server, manager: manager)
+        folder: folder, store: store, files: files, listeners: listeners, remote: remote, tokens: tokens, server: server,
+        manager: manager)
       do {
         try await manager.restore()
         return try Daemon(parts, options, log: log)
@@ -107,6 +114,7 @@ package final class Daemon: Sendable {
       }
     } catch {
       await listeners.close(grace: .zero)
+      await remote?.close(grace: .zero)
       store.close()
       throw error
     }
@@ -117,6 +125,8 @@ package final class Daemon: Sendable {
     store = parts.store
     files = parts.files
     listeners = parts.listeners
+    remote = parts.remote
+    tokens = parts.tokens
     server = parts.server
     manager = parts.manager
     self.log = log
@@ -124,19 +134,22 @@ package final class Daemon: Sendable {
     // Clients of a daemon that was killed keep using its token.
     let token = parts.files.left()?.token ?? Secret(Self.randomToken())
     control = ControlServer(
-      manager, token: token, version: options.version, bodyLimit: options.configuration.limits.bodyBytes
+      manager, token: token, version: options.version, bodyLimit: options.configuration.limits.bodyBytes,
+      tokens: parts.tokens, remote: parts.remote?.address
     ) { reason in
       log.error("internal error in a request", ["reason": "\(reason)"])
     }
     let control = "http://127.0.0.1:\(listeners.port)"
-    ready = ReadyLine(control: control, socket: listeners.socket, tokenFile: files.control, pid: getpid())
+    ready = ReadyLine(control: control, socket: listeners.socket, tokenFile: files.control, pid: getpid(),
+      remote: parts.remote?.address)
     portserver = try Self.portserver(options.configuration.portserverAddress, manager, log)
     try listeners.open(self.control)
+    try remote?.open(self.control, RemoteAccess(parts.tokens, log: log))
     try files.write(
       ControlFile(control: control, socket: listeners.socket, token: token, pid: getpid()), port: listeners.port)
     let manager = parts.manager
     let idleSeconds = options.configuration.idleSeconds
-    heartbeat = Heartbeat { [idle = options.idle, lost = options.lost, folder = parts.folder] in
+    heartbeat = Heartbeat { [idle = options.idle, lost = options.lost, folder = parts.folder, tokens = parts.tokens] in
       guard folder.isThere else {
         log.critical(
           "the state folder is gone; stopping; start the daemon again with diorama serve", ["state": "\(folder.path)"])
@@ -144,6 +157,7 @@ package final class Daemon: Sendable {
         return false
       }
       manager.tick()
+      tokens.saveUses(every: .seconds(60))
       if let idle, manager.isIdle(for: idleSeconds) {
         log.info("idle; stopping", ["seconds": .int(Int(idleSeconds))])
         idle()
@@ -168,6 +182,8 @@ package final class Daemon: Sendable {
     await manager.stop()
     // All journals are complete; gives clients that follow one the time to read it.
     await listeners.close()
+    await remote?.close()
+    if folder.isThere { tokens.saveUses() }
     control.close()
     await server.stop()
     store.close()
@@ -218,7 +234,7 @@ package final class Daemon: Sendable {
   }
 
   /// 256 random bits in hexadecimal.
-  private static func randomToken() -> String {
+  static func randomToken() -> String {
     var generator = SystemRandomNumberGenerator()
     return (0..<32).map { _ in
       let byte = UInt8.random(in: .min ... .max, using: &generator)

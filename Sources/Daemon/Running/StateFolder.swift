@@ -139,6 +139,11 @@ struct ControlFiles: Sendable {
   var control: String { "\(folder)/control.json" }
   var socket: String { "\(folder)/control.sock" }
   var contracts: String { "\(folder)/contracts" }
+  /// The tokens of programs on other machines.
+  var tokens: String { "\(folder)/tokens.json" }
+  /// The self-signed certificate for them, and its key.
+  var certificate: String { "\(folder)/tls.pem" }
+  var certificateKey: String { "\(folder)/tls.key" }
   /// The maximum size of each file, in bytes.
   private static let limit = 1 << 20
   private var port: String { "\(folder)/control.port" }
@@ -176,7 +181,8 @@ struct ControlFiles: Sendable {
     }
   }
 
-  private func write(_ data: Data, to path: String) throws(CodedError) {
+  /// Replaces a file atomically; only this user can read it.
+  func write(_ data: Data, to path: String) throws(CodedError) {
     let new = "\(path).new"
     unlink(new)
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)

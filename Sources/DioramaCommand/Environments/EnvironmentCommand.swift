@@ -3,6 +3,7 @@ import ControlAPI
 import DaemonClient
 import EnvironmentService
 import Foundation
+import LaunchContract
 
 /// `diorama env`: environments in the daemon, for any program on the machine.
 enum EnvironmentCommand {
@@ -47,7 +48,8 @@ enum EnvironmentShow {
       "\(environment.id): \(environment.name), \(environment.state)",
       "  mode      \(environment.mode)",
       "  cassette  \(environment.cassette ?? "none")",
-      "  control   http://127.0.0.1:\(environment.port)/__diorama",
+      "  control   "
+        + (environment.contract?.document?.control?.url ?? "http://127.0.0.1:\(environment.port)/__diorama"),
       "  owner     " + (environment.owner.map { "process \($0.pid)" } ?? "none"),
       "  created   \(environment.createdAt), ends \(ends)",
     ]

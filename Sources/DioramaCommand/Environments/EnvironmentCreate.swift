@@ -19,8 +19,8 @@ enum EnvironmentCreate {
     }
     let variables = ProcessInfo.processInfo.environment
     let workflow = try options.has("--github") ? GitHubWorkflow(variables) : nil
-    let request = try request(options, variables: variables)
     let access = DaemonAccess(options)
+    let request = try request(options, isRemote: try access.remote != nil, variables: variables)
     let environment = try terminal.progress("opening \(request.cassette ?? "the environment")") {
       () throws(DaemonClientError) in
       try access.ask(starting: true) { client throws(DaemonClientError) in try await client.provision(request) }
@@ -53,10 +53,12 @@ enum EnvironmentCreate {
     return 0
   }
 
-  private static func request(_ options: Options, variables: [String: String]) throws -> ProvisioningRequest {
+  private static func request(
+    _ options: Options, isRemote: Bool, variables: [String: String]
+  ) throws -> ProvisioningRequest {
     let settings = ConfigurationOptions(options, command: name, variables: variables)
     _ = try options.names("--port", command: name)
-    let owner = try OwnerOptions(options, command: name)
+    let owner = try OwnerOptions(options, isRemote: isRemote, command: name)
     var configuration = try settings.configuration()
     configuration.name =
       options.value("--name") ?? configuration.name ?? (configuration.cassette == nil ? "environment" : nil)

@@ -4,6 +4,7 @@ import ControlAPI
 import DaemonClient
 import EnvironmentService
 import Foundation
+import LaunchContract
 
 /// `diorama env requests`: lists or counts the requests that an environment has received.
 enum EnvironmentRequests {
@@ -13,8 +14,8 @@ enum EnvironmentRequests {
     let id = try EnvironmentCommand.id(options, command: name)
     let expected = try options.number("--count", 0...1_000_000_000, command: name)
     let pattern = try pattern(options)
-    let port = try port(of: id, options)
-    let found = try call("/requests/find", pattern, port)
+    let url = try url(of: id, options)
+    let found = try call("/requests/find", pattern, at: url)
     guard found["requestJournalDisabled"] != .bool(true) else {
       throw CodedError(
         .usage,
@@ -35,7 +36,7 @@ enum EnvironmentRequests {
       terminal.error("expected \(counted(expected, "request")), received \(requests.count)")
       return 3
     }
-    let near = try call("/near-misses/request-pattern", pattern, port)["nearMisses"]?.array ?? []
+    let near = try call("/near-misses/request-pattern", pattern, at: url)["nearMisses"]?.array ?? []
     let others = near.compactMap { miss -> String? in
       guard miss["matchResult"]?["distance"]?.double ?? 0 > 0, let request = miss["request"] else { return nil }
       return "\(request["method"]?.text ?? "") \(request["url"]?.text ?? "")"
@@ -66,27 +67,23 @@ enum EnvironmentRequests {
     return .object(members)
   }
 
-  /// The environment's main port: that of the caller's own environment, which may be one of `diorama run`, or as the
+  /// The environment's control URL: that of the caller's own environment, which may be one of `diorama run`, or as the
   /// daemon says.
-  private static func port(of id: String, _ options: Options) throws -> UInt16 {
+  private static func url(of id: String, _ options: Options) throws -> String {
     let variables = ProcessInfo.processInfo.environment
-    if id == variables["DIORAMA_ENVIRONMENT"],
-      let own = variables["DIORAMA_CONTROL"].flatMap(URL.init(string:))?.port.flatMap(UInt16.init(exactly:))
-    {
-      return own
-    }
+    if id == variables["DIORAMA_ENVIRONMENT"], let own = variables["DIORAMA_CONTROL"] { return own }
     let environment = try DaemonAccess(options).ask { client throws(DaemonClientError) in
       try await client.environment(id)
     }
-    return UInt16(truncatingIfNeeded: environment.port)
+    return environment.contract?.document?.control?.url ?? "http://127.0.0.1:\(environment.port)/__diorama"
   }
 
-  private static func call(_ path: String, _ pattern: JSON, _ port: UInt16) throws -> JSON {
+  private static func call(_ path: String, _ pattern: JSON, at url: String) throws -> JSON {
     let body = pattern.encoded()
     let answer = try blocking { () async -> Result<(status: Int, body: [UInt8]), CodedError> in
       do throws(CodedError) {
         return .success(
-          try await AdminClient.call("POST", path, body, port: port))
+          try await AdminClient.call("POST", path, body, at: url))
       } catch {
         return .failure(error)
       }

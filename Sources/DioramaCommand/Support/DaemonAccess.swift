@@ -11,10 +11,28 @@ struct DaemonAccess {
     "--state", "DIR", "the daemon's state folder (default: see diorama serve)")
 
   private let home: DaemonHome
+  /// Whether `DIORAMA_DAEMON` may name a daemon on another machine.
+  private let mayBeRemote: Bool
 
-  init(_ options: Options) {
+  /// - Parameter options: with ``option``, which takes precedence over `DIORAMA_DAEMON`.
+  init(_ options: Options) { self.init(options, mayBeRemote: options.value("--state") == nil) }
+
+  /// A connection to the daemon on this machine, for what is managed only there.
+  ///
+  /// - Parameter options: with ``option``.
+  init(local options: Options) { self.init(options, mayBeRemote: false) }
+
+  private init(_ options: Options, mayBeRemote: Bool) {
+    self.mayBeRemote = mayBeRemote
     home =
       options.value("--state").map(DaemonHome.init) ?? .standard(variables: ProcessInfo.processInfo.environment)
+  }
+
+  /// The daemon on another machine that `DIORAMA_DAEMON` names; nil for the one on this machine.
+  var remote: RemoteDaemon? {
+    get throws(DaemonClientError) {
+      mayBeRemote ? try RemoteDaemon(variables: ProcessInfo.processInfo.environment) : nil
+    }
   }
 
   /// Calls the daemon and waits for the answer.
@@ -27,12 +45,17 @@ struct DaemonAccess {
   func ask<Answer: Sendable>(
     starting: Bool = false, _ work: @escaping @Sendable (DaemonClient) async throws(DaemonClientError) -> Answer
   ) throws(DaemonClientError) -> Answer {
+    let remote = try remote
     let result = blocking { [home] () async -> Result<Answer, DaemonClientError> in
       do throws(DaemonClientError) {
         let client =
-          starting
-          ? try await DaemonStarter(home: home, program: Self.ownPath).connect()
-          : try await DaemonClient.connect(to: home)
+          if let remote {
+            try await DaemonClient.connect(to: remote)
+          } else if starting {
+            try await DaemonStarter(home: home, program: Self.ownPath).connect()
+          } else {
+            try await DaemonClient.connect(to: home)
+          }
         return .success(try await work(client))
       } catch {
         return .failure(error)

@@ -268,14 +268,23 @@ struct OwnerOptions {
   var owner: Owner?
   var seconds: Double?
 
-  init(_ options: Options, command: String) throws(CodedError) {
+  /// - Parameters:
+  ///   - options: the command's.
+  ///   - isRemote: whether the daemon is on another machine, which can't watch processes of this one.
+  ///   - command: the command whose help an error names.
+  /// - Throws: ``CodedError``.
+  init(_ options: Options, isRemote: Bool = false, command: String) throws(CodedError) {
     seconds = try options.seconds("--ttl", upTo: 1e9, command: command)
     guard let text = options.value("--owner") else {
-      owner = seconds == nil ? Owner(pid: CallingProcess.pid) : nil
+      owner = seconds == nil && !isRemote ? Owner(pid: CallingProcess.pid) : nil
       return
     }
     guard let pid = Int32(text), pid > 0 else {
       throw CodedError(usage: "--owner takes a process id, not '\(text)'", command: command)
+    }
+    guard !isRemote else {
+      throw CodedError(
+        usage: "--owner: the daemon on another machine cannot watch processes of this one; use --ttl", command: command)
     }
     owner = Owner(pid: pid)
   }

@@ -37,14 +37,15 @@ struct DaemonBackend: EnvironmentBackend {
   /// - Parameters:
   ///   - configuration: the environment.
   ///   - isContinuousIntegration: whether `CI` is set, so that `once` never records.
-  ///   - home: the daemon's state folder; a daemon is started if none is running.
+  ///   - daemon: the daemon; one of this machine is started if none is running.
   /// - Throws: a `CodedError`.
   init(
-    _ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool, home: DaemonHome
+    _ configuration: EnvironmentConfiguration, isContinuousIntegration: Bool, daemon: DaemonPlace
   ) async throws(CodedError) {
     var request = ProvisioningRequest(configuration, isContinuousIntegration: isContinuousIntegration)
-    request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier)
-    let (client, environment) = try await SharedDaemons.provision(request, home: home)
+    // A daemon on another machine can't watch this process: the environment ends with the test, or after an hour.
+    if case .local = daemon { request.owner = Owner(pid: ProcessInfo.processInfo.processIdentifier) }
+    let (client, environment) = try await SharedDaemons.provision(request, daemon)
     self.client = client
     id = environment.id
     cassette = environment.cassette
@@ -126,10 +127,10 @@ struct DaemonBackend: EnvironmentBackend {
   func admin(
     _ method: String, _ path: String, _ body: [UInt8]
   ) async throws(CodedError) -> (status: Int, body: [UInt8]) {
-    guard let port = seen.withLock({ $0.document.control?.url }).flatMap(URL.init(string:))?.port,
-      let main = UInt16(exactly: port)
-    else { throw CodedError(.inputOutput, "the environment has no control URL") }
-    return try await AdminClient.call(method, path, body, port: main)
+    guard let url = seen.withLock({ $0.document.control?.url }) else {
+      throw CodedError(.inputOutput, "the environment has no control URL")
+    }
+    return try await AdminClient.call(method, path, body, at: url)
   }
 
   var route: ClientRoute {
@@ -197,20 +198,20 @@ extension CodedError {
 
 /// The clients for the daemons that this process uses, shared by all tests.
 enum SharedDaemons {
-  private static let clients = Guarded<[String: DaemonClient]>([:])
+  private static let clients = Guarded<[DaemonPlace: DaemonClient]>([:])
 
   /// Provisions an environment.
   ///
   /// - Parameters:
   ///   - request: the environment.
-  ///   - home: the daemon's state folder; a daemon is started if none is running.
+  ///   - daemon: the daemon; one of this machine is started if none is running.
   /// - Returns: the environment and its client.
   /// - Throws: a `CodedError`.
   static func provision(
-    _ request: ProvisioningRequest, home: DaemonHome
+    _ request: ProvisioningRequest, _ daemon: DaemonPlace
   ) async throws(CodedError) -> (DaemonClient, ProvisionedEnvironment) {
     do throws(DaemonClientError) {
-      if let client = clients.withLock({ $0[home.folder] }) {
+      if let client = clients.withLock({ $0[daemon] }) {
         do {
           return (client, try await client.provision(request))
         } catch {
@@ -218,8 +219,12 @@ enum SharedDaemons {
           guard error.kind == .dead else { throw error }
         }
       }
-      let new = try await DaemonStarter(home: home, program: program).connect()
-      clients.withLock { $0[home.folder] = new }
+      let new =
+        switch daemon {
+        case .local(let home): try await DaemonStarter(home: home, program: program).connect()
+        case .remote(let remote): try await DaemonClient.connect(to: remote)
+        }
+      clients.withLock { $0[daemon] = new }
       return (new, try await new.provision(request))
     } catch {
       throw CodedError(error)

@@ -75,15 +75,15 @@ public final class TestEnvironment: Sendable {
   ) async throws(DioramaTestingError) -> TestEnvironment {
     let variables = ProcessInfo.processInfo.environment
     let settings = try configuration.resolved(for: identity, variables: variables)
-    let home = try RequestedHost.resolve(configuration.host, variables: variables)
+    let daemon = try RequestedHost.resolve(configuration.host, variables: variables)
     let backend: any EnvironmentBackend
     do {
       // Rejects invalid settings here if the platform allows it; otherwise the daemon does.
       try EmbeddedHosting.check(settings)
       let isContinuousIntegration = !(variables["CI"] ?? "").isEmpty
       backend =
-        if let home {
-          try await DaemonBackend(settings, isContinuousIntegration: isContinuousIntegration, home: home)
+        if let daemon {
+          try await DaemonBackend(settings, isContinuousIntegration: isContinuousIntegration, daemon: daemon)
         } else {
           try EmbeddedHosting.provision(settings, isContinuousIntegration: isContinuousIntegration, journal: journal)
         }

@@ -15,7 +15,7 @@ struct Control: Sendable {
   let environment: Environment
 
   func respond(to request: Request, path: String) async throws -> Response {
-    try LocalAccess.check(request.headers, port: environment.mainPort)
+    try LocalAccess.check(request.headers, port: environment.mainPort, host: environment.host)
     let name = path.prefix { $0 != "?" }
     if let flags = OFREP.Flags(path: name) {
       return try await OFREP(environment: environment).respond(to: request, flags: flags)
@@ -175,7 +175,7 @@ struct Control: Sendable {
       throw Problem(
         status: 407, title: "Proxy authentication required",
         detail: "run the program with diorama env enter, or give the token as the proxy's password "
-          + "(http://diorama:$DIORAMA_TOKEN@127.0.0.1:\(environment.mainPort))",
+          + "(http://diorama:$DIORAMA_TOKEN@\(environment.host):\(environment.mainPort))",
         headers: ["Proxy-Authenticate": "Basic realm=\"diorama\""])
     }
   }

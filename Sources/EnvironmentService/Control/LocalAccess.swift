@@ -8,13 +8,14 @@ enum LocalAccess {
   /// - Parameters:
   ///   - headers: the request's headers.
   ///   - port: the port that received the request.
+  ///   - host: the name or address by which programs reach the environment.
   /// - Throws: a ``Problem`` if the request names another host or comes from a page of another origin.
-  static func check(_ headers: Headers, port: UInt16) throws {
-    guard headers.isAddressedToLoopback(port: port) else {
-      let host = headers.all("Host").joined(separator: ", ")
+  static func check(_ headers: Headers, port: UInt16, host: String) throws {
+    guard headers.isAddressedToLoopback(port: port) || headers.isAddressed(to: host, port: port) else {
+      let given = headers.all("Host").joined(separator: ", ")
       throw Problem(
         status: 403, title: "Host header not allowed",
-        detail: "'\(host)' is not 127.0.0.1:\(port); use the URL in DIORAMA_CONTROL")
+        detail: "'\(given)' is not \(host):\(port); use the URL in DIORAMA_CONTROL")
     }
     guard headers.isFromForeignPage(port: port) else { return }
     throw Problem(

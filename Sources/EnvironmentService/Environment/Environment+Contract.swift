@@ -16,7 +16,7 @@ extension Environment {
     var contract = LaunchContract(
       environment: .init(id: id, name: specification.name), mode: state.mode.rawValue, clock: clock, seed: seed,
       toggles: state.toggles, defaults: specification.defaults, values: state.values)
-    for upstream in upstreams { contract.endpoints[upstream.name] = "http://127.0.0.1:\(upstream.port)" }
+    for upstream in upstreams { contract.endpoints[upstream.name] = "http://\(host):\(upstream.port)" }
     contract.ports = specification.ports.mapValues(Int.init)
     contract.credentials = specification.contractCredentials
     contract.control = .init(url: controlURL, token: token, revision: state.revision)
@@ -40,14 +40,14 @@ extension Environment {
       "DIORAMA_ENVIRONMENT": id,
       "DIORAMA_CONTROL": controlURL,
       "DIORAMA_TOKEN": token,
-      "DIORAMA_MAIN": "http://127.0.0.1:\(mainPort)",
-      "DIORAMA_PROXY": "http://127.0.0.1:\(mainPort)",
+      "DIORAMA_MAIN": "http://\(host):\(mainPort)",
+      "DIORAMA_PROXY": "http://\(host):\(mainPort)",
     ]
     for upstream in upstreams {
-      variables["DIORAMA_ENDPOINT_" + Self.variableName(upstream.name)] = "http://127.0.0.1:\(upstream.port)"
+      variables["DIORAMA_ENDPOINT_" + Self.variableName(upstream.name)] = "http://\(host):\(upstream.port)"
     }
     for (variable, name) in specification.endpointVariables ?? [:] {
-      variables[variable] = upstreams.first { $0.name == name }.map { "http://127.0.0.1:\($0.port)" }
+      variables[variable] = upstreams.first { $0.name == name }.map { "http://\(host):\($0.port)" }
     }
     for (name, port) in specification.ports {
       variables["DIORAMA_PORT_" + Self.variableName(name)] = String(port)

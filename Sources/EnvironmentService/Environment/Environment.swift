@@ -27,6 +27,8 @@ package final class Environment: Sendable {
   package let id: String
   /// The requested configuration.
   package let specification: EnvironmentSpecification
+  /// The name or address by which programs reach the environment's ports.
+  package let host: String
   /// The port for the control paths, and for requests that name their upstream themselves.
   package let mainPort: UInt16
   /// The token that the app sends to use the control paths.
@@ -177,6 +179,7 @@ package final class Environment: Sendable {
     self.server = server
     self.client = client
     self.stubClient = stubClient
+    host = hooks.host
     mainPort = reserved[0].port
     let upstreams = plan.upstreams.enumerated().map { index, upstream in
       AddressMap.Upstream(
@@ -185,14 +188,15 @@ package final class Environment: Sendable {
     }
     declared = UpstreamTable(
       addresses: AddressMap(
-        upstreams: upstreams, mainPort: mainPort, kept: try (plan.specification.rewriting ?? .init()).compiled()),
+        upstreams: upstreams, mainPort: mainPort, host: host,
+        kept: try (plan.specification.rewriting ?? .init()).compiled()),
       access: plan.upstreams.map { plan.specification.readyAccess(to: $0.name) })
     let policy = try plan.specification.isolation.map(OriginPolicy.init)
     intercepted = policy.map { [declared] in InterceptedUpstreams($0, declared) }
     cookieOwners = Guarded(CookieOwners(hosts: upstreams.map(\.origin.host)))
     endpointAccess = EndpointAccess(
       upstreams: plan.upstreams.map(\.origin),
-      allowedHosts: plan.specification.allowedHosts,
+      host: host, allowedHosts: plan.specification.allowedHosts,
       hasStakes: plan.recorder != nil || (client != nil && plan.specification.addsSecrets))
     id = plan.id
     specification = plan.specification
@@ -267,11 +271,11 @@ package final class Environment: Sendable {
 
   /// The local URL at which the app reaches an upstream.
   package func endpoint(_ name: String) -> String? {
-    upstreams.first { $0.name == name }.map { "http://127.0.0.1:\($0.port)" }
+    upstreams.first { $0.name == name }.map { "http://\(host):\($0.port)" }
   }
 
   /// The URL of the control paths.
-  package var controlURL: String { "http://127.0.0.1:\(mainPort)/__diorama" }
+  package var controlURL: String { "http://\(host):\(mainPort)/__diorama" }
 
   /// The current mode. It is never `once`, which provisioning resolves to `record` or `replay`.
   package var mode: Mode { state.withLock { $0.live.state.mode } }

@@ -13,6 +13,8 @@ package struct EnvironmentHooks: Sendable {
   ///
   /// Nil for any free ports.
   package var reserve: (@Sendable (UInt16?) throws -> ReservedListener)?
+  /// The name or IPv4 address by which programs reach these ports; it is part of every URL that they get.
+  package var host = "127.0.0.1"
   /// Stores an ``EnvironmentSnapshot`` after a change that must survive a restart. It must be stored before this
   /// returns, because clients learn of the change right after. Called by one thread at a time.
   ///

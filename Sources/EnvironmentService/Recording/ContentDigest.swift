@@ -1,8 +1,8 @@
-import Basics
+package import Basics
 import CGnuTLS
 
 /// SHA-256 of bytes that arrive in parts, by GnuTLS.
-final class ContentDigest: @unchecked Sendable {
+package final class ContentDigest: @unchecked Sendable {
   private var handle: gnutls_hash_hd_t?
 
   init() throws(CodedError) {
@@ -15,6 +15,13 @@ final class ContentDigest: @unchecked Sendable {
   deinit {
     // Without a place for the digest, GnuTLS only frees the handle.
     if let handle { gnutls_hash_deinit(handle, nil) }
+  }
+
+  /// The digest of bytes in hexadecimal.
+  package static func hexadecimal(of bytes: [UInt8]) throws(CodedError) -> String {
+    let digest = try ContentDigest()
+    bytes.withUnsafeBytes(digest.update)
+    return digest.finish()
   }
 
   func update(_ bytes: UnsafeRawBufferPointer) {

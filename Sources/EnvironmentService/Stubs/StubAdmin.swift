@@ -19,7 +19,7 @@ struct StubAdmin {
   var stubs: StubServer { environment.stubs }
 
   func respond(to request: Request) async throws -> Response {
-    try LocalAccess.check(request.headers, port: environment.mainPort)
+    try LocalAccess.check(request.headers, port: environment.mainPort, host: environment.host)
     // Unlike Diorama's own paths it needs no token, and a page of an upstream may come from the same port.
     let site = request.headers["Sec-Fetch-Site"]
     guard request.headers["Origin"] == nil, site == nil || site?.lowercased() == "none" else {

@@ -343,7 +343,7 @@ final class StubServer: Sendable {
     let name = upstream.map { environment.upstreams[$0].name }
     let origin =
       upstream.map { environment.upstreams[$0].origin }
-      ?? Origin(scheme: "http", host: "127.0.0.1", port: Int(environment.mainPort))
+      ?? Origin(scheme: "http", host: environment.host, port: Int(environment.mainPort))
     return state.withLock { state in
       if !state.isCurrent || state.decisions.count > Self.decisionLimit || state.decidedSize > Self.decidedLimit {
         (state.decisions, state.decidedSize) = ([:], 0)

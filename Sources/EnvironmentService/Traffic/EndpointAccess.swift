@@ -14,6 +14,8 @@ import HTTPServer
 /// rebound to 127.0.0.1, and a request from another site has `Sec-Fetch-Site: cross-site` (W3C Fetch Metadata).
 package struct EndpointAccess: Sendable {
   private let upstreams: [Origin]
+  /// The name or address of the endpoints.
+  private let host: String
   /// Additional hosts that the environment allows, in lower case.
   private let allowedHosts: Set<String>
   /// Whether all hosts and pages are allowed.
@@ -23,9 +25,11 @@ package struct EndpointAccess: Sendable {
 
   /// - Parameters:
   ///   - upstreams: the origins of the upstreams.
+  ///   - host: the name or address by which programs reach the endpoints.
   ///   - allowedHosts: as in ``EnvironmentSpecification/allowedHosts``.
   ///   - hasStakes: whether the environment records, or adds secrets to requests.
-  init(upstreams: [Origin], allowedHosts: [String], hasStakes: Bool) {
+  init(upstreams: [Origin], host: String = "127.0.0.1", allowedHosts: [String], hasStakes: Bool) {
+    self.host = host
     self.upstreams = upstreams
     self.allowedHosts = Set(allowedHosts.map { $0.lowercased() })
     isOpen = allowedHosts.contains("*")
@@ -102,8 +106,8 @@ package struct EndpointAccess: Sendable {
       || upstreams.contains { $0.host == host && $0.port == port ?? Origin.defaultPort(of: $0.scheme) }
   }
 
-  /// Whether a name always refers to this machine (RFC 6761, 6.3), so that it cannot be rebound.
+  /// Whether a name always refers to this machine (RFC 6761, 6.3), so that it cannot be rebound, or is the endpoints' own.
   private func isLoopback(_ host: String) -> Bool {
-    Origin.loopbackNames.contains(host) || host.hasSuffix(".localhost")
+    Origin.loopbackNames.contains(host) || host.hasSuffix(".localhost") || host == self.host
   }
 }

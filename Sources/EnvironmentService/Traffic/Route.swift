@@ -28,10 +28,10 @@ enum Route: Sendable, Equatable {
       let authority = absolute.authority
       if let index = addresses.upstream(authority: authority, scheme: absolute.scheme) {
         self = .upstream(index, target: absolute.rest, form: .absolute)
-      } else if let index = addresses.upstreams.firstIndex(where: { Self.isLoopback(authority, port: $0.port) }) {
+      } else if let index = addresses.upstreams.firstIndex(where: { addresses.isOwn(authority, port: $0.port) }) {
         // The endpoint's own URL in absolute form, directly or with the main port as a proxy.
         self = .upstream(index, target: absolute.rest, form: .ownPort)
-      } else if Self.isLoopback(authority, port: addresses.mainPort) {
+      } else if addresses.isOwn(authority, port: addresses.mainPort) {
         self = Self.main(absolute.rest, addresses: addresses)
       } else {
         self = .undeclared(host: authority, url: "\(absolute.scheme)://\(authority)")
@@ -86,9 +86,5 @@ enum Route: Sendable, Equatable {
     var rest = String(Substring(after.dropFirst(authority.count)))
     if rest.utf8.first != UInt8(ascii: "/") { rest = "/" + rest }
     return (scheme, String(Substring(authority)), rest)
-  }
-
-  private static func isLoopback(_ authority: String, port: UInt16) -> Bool {
-    ["127.0.0.1:\(port)", "localhost:\(port)", "[::1]:\(port)"].contains(authority.lowercased())
   }
 }

@@ -75,7 +75,7 @@ extension AddressMap {
     if form == .absolute {
       return self.upstream(authority: authority).flatMap { changes($0, form: .absolute) ? $0 : nil }
     }
-    return Self.loopback.contains { $0.equalsIgnoringASCIICase(authority) } ? port : nil
+    return hosts.contains { $0.equalsIgnoringASCIICase(authority) } ? port : nil
   }
 
   private func named(port: String, upstream index: Int) -> Int? {

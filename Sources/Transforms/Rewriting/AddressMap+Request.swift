@@ -112,7 +112,7 @@ extension AddressMap {
     case UInt8(ascii: "1"), UInt8(ascii: "t"), UInt8(ascii: "T"), UInt8(ascii: "]"), UInt8(ascii: "D"),
       UInt8(ascii: "d"), AddressByte.dot:
       return true
-    default: return false
+    case let last: return host.utf8.last.map(\.asciiLowercased) == last.asciiLowercased
     }
   }
 
@@ -126,6 +126,6 @@ extension AddressMap {
   }
 
   private func isMainOrigin(_ value: String) -> Bool {
-    ["127.0.0.1", "localhost", "[::1]"].contains { value.equalsIgnoringASCIICase("http://\($0):\(mainPort)") }
+    hosts.contains { value.equalsIgnoringASCIICase("http://\($0):\(mainPort)") }
   }
 }

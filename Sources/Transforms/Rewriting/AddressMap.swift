@@ -57,7 +57,9 @@ package struct AddressMap: Sendable {
 
   /// The upstreams in the order of declaration. Other code refers to an upstream by its index.
   package private(set) var upstreams: [Upstream]
-  /// The environment's main port on 127.0.0.1.
+  /// The name or address by which the app reaches all ports, such as 127.0.0.1.
+  package let host: String
+  /// The environment's main port.
   package let mainPort: UInt16
   /// The places in responses that are not translated.
   package let kept: KeptAddresses
@@ -66,10 +68,12 @@ package struct AddressMap: Sendable {
   private(set) var segments: [String]
   /// Every `host[:port]` that names an upstream on the main port, and each upstream's own name.
   let authorities: [Authority]
-  /// 127.0.0.1, localhost and ::1 with each of our ports.
+  /// The names of ``hosts`` with each of our ports.
   let endpoints: [Endpoint]
   /// The ports of ``endpoints``.
   let ports: [Int]
+  /// ``host``, and the loopback names.
+  let hosts: [String]
   private let matchers = UpstreamURLMatchers()
 
   /// One way to write the authority of an upstream, in lower case.
@@ -84,7 +88,12 @@ package struct AddressMap: Sendable {
     let upstream: Int?
   }
 
-  package init(upstreams: [Upstream], mainPort: UInt16, kept: KeptAddresses = KeptAddresses()) {
+  package init(
+    upstreams: [Upstream], mainPort: UInt16, host: String = "127.0.0.1", kept: KeptAddresses = KeptAddresses()
+  ) {
+    self.host = host
+    let hosts = Self.loopback.contains(host) ? Self.loopback : [host] + Self.loopback
+    self.hosts = hosts
     self.upstreams = upstreams
     self.mainPort = mainPort
     self.kept = kept
@@ -117,7 +126,7 @@ package struct AddressMap: Sendable {
     }
     ports = handlers.map(\.port)
     endpoints = handlers.flatMap { port, upstream in
-      Self.loopback.map { Endpoint(authority: Array("\($0):\(port)".utf8), upstream: upstream) }
+      hosts.map { Endpoint(authority: Array("\($0):\(port)".utf8), upstream: upstream) }
     }
   }
 
@@ -133,6 +142,11 @@ package struct AddressMap: Sendable {
   }
 
   static let loopback = ["127.0.0.1", "localhost", "[::1]"]
+
+  /// Whether an authority in any case names one of our ports.
+  package func isOwn(_ authority: String, port: UInt16) -> Bool {
+    hosts.contains { authority.equalsIgnoringASCIICase("\($0):\(port)") }
+  }
 
   /// The upstream that `host[:port]` names as the first path segment or in an absolute-form request.
   ///
@@ -157,8 +171,8 @@ package struct AddressMap: Sendable {
   /// The address that replaces an upstream's origin for the app, without a trailing slash.
   func appAddress(of index: Int, form: Form) -> String {
     switch form {
-    case .ownPort: "http://127.0.0.1:\(upstreams[index].port)"
-    case .pathSegment: "http://127.0.0.1:\(mainPort)/\(segments[index])"
+    case .ownPort: "http://\(host):\(upstreams[index].port)"
+    case .pathSegment: "http://\(host):\(mainPort)/\(segments[index])"
     case .absolute: "http://\(segments[index])"
     case .ownURL: upstreams[index].url
     }

@@ -57,7 +57,7 @@ package struct UpstreamURLMatcher: Sendable {
       // A browser's origin has no path, so all upstreams share the main port's origin in this form.
       let address =
         onlyOrigins && form == .pathSegment
-        ? "http://127.0.0.1:\(map.mainPort)" : map.appAddress(of: index, form: form)
+        ? "http://\(map.host):\(map.mainPort)" : map.appAddress(of: index, form: form)
       let upstream = map.upstreams[index]
       let origins =
         form.showsHosts && !map.changes(index, form: form)

@@ -44,6 +44,11 @@ struct DocumentTests {
     .init(method: "DELETE", template: "/v1/ports/{port}", status: 204),
     .init(method: "DELETE", template: "/v1/ports/{port}", target: "/v1/ports/1", status: 404),
     .init(method: "DELETE", template: "/v1/ports/{port}", target: "/v1/ports/x", status: 400),
+    .init(method: "POST", template: "/v1/tokens", body: #"{"name": "ci"}"#, status: 201),
+    .init(method: "POST", template: "/v1/tokens", body: #"{"name": "ci"}"#, status: 409),
+    .init(method: "GET", template: "/v1/tokens", status: 200),
+    .init(method: "DELETE", template: "/v1/tokens/{name}", target: "/v1/tokens/ci", status: 204),
+    .init(method: "DELETE", template: "/v1/tokens/{name}", target: "/v1/tokens/ci", status: 404),
     .init(method: "DELETE", template: "/v1/environments/{id}", status: 200),
     .init(method: "DELETE", template: "/v1/environments/{id}", status: 410),
   ]

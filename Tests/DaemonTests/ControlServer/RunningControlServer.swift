@@ -52,8 +52,11 @@ func withControlServer<Value: Sendable>(
   _ body: (RunningControlServer) async throws -> Value
 ) async throws -> Value {
   let server = try HTTPServer()
+  let folder = try ScratchFolder()
+  defer { withExtendedLifetime(folder) {} }
   let control = ControlServer(
-    operations, token: Secret(RunningControlServer.token), version: "1.2.3", bodyLimit: 1 << 20, keepAlive: keepAlive)
+    operations, token: Secret(RunningControlServer.token), version: "1.2.3", bodyLimit: 1 << 20, keepAlive: keepAlive,
+    tokens: try TokenBook(folder: folder.path))
   let reserved = try server.reserve()
   try reserved.serve(handler: control.handler(.loopback(port: reserved.port)))
   let served = RunningControlServer(port: reserved.port, server: control, operations: operations)
@@ -234,6 +237,10 @@ final class FakeOperations: ControlOperations {
     counters.ended = ["request": 2]
     return counters
   }
+
+  func serving(_ client: String) -> any ControlOperations { self }
+
+  func endAll(of client: String) async {}
 }
 
 /// Polls a condition that no callback reports.

@@ -17,6 +17,7 @@ enum Schemas {
     "StringRequest": stringRequest, "StringAnswer": stringAnswer,
     "JournalPage": journalPage, "JournalEntry": journalEntry, "Report": report,
     "PortsRequest": portsRequest, "PortList": portList, "Lease": lease,
+    "TokenRequest": tokenRequest, "CreatedToken": createdToken, "TokenList": tokenList, "RemoteAddress": remoteAddress,
   ]
 
   /// Returns a schema by name. All names are literals in this target, and a test checks each.
@@ -80,6 +81,38 @@ extension Schemas {
       .required("port", port), .optional("name", .words), .optional("owner", .reference("Owner")),
       .optional("since", .instant), .optional("endsAt", .instant, "When the lease expires."),
       .optional("environment", identifier, "The environment that the port belongs to."), .optional("hold", .boolean),
+    ])
+}
+
+extension Schemas {
+  static let tokenName = Schema.text(.identifier, 1...100)
+
+  static let tokenRequest = Schema.record(
+    "A token to create.", [.required("name", tokenName, "Who will use it, such as the name of a CI runner.")])
+
+  static let remoteAddress = Schema.record(
+    "How programs on other machines reach the daemon.",
+    [
+      .required("url", .words),
+      .required("fingerprint", .words, "sha256: and the digest of the certificate's public key in hexadecimal."),
+      .required("certificate", .words, "The path of the certificate on the daemon's machine."),
+    ])
+
+  static let createdToken = Schema.record(
+    "A new token. Only its digest is stored.",
+    [
+      .required("name", tokenName), .required("token", .words),
+      .optional("remote", .reference("RemoteAddress"), "Missing if the daemon serves this machine only."),
+    ])
+
+  static let tokenList = Schema.record(
+    [
+      .required(
+        "tokens",
+        .list(
+          of: .record([
+            .required("name", tokenName), .required("createdAt", .instant), .optional("lastUsedAt", .instant),
+          ])))
     ])
 }
 
