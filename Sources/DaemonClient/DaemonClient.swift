@@ -138,7 +138,9 @@ package final class DaemonClient: Sendable {
     let first = link.withLock { $0 }
     do { return try await Self.attempt(method, path, body, first, home, patience) } catch {
       // Nothing has been done: the daemon did not get the request, or rejected the token.
-      guard error.kind == .dead || error.isUnauthorised, let again = try Self.renewed(first, home, link) else { throw error }
+      guard error.kind == .dead || error.isUnauthorised, let again = try Self.renewed(first, home, link) else {
+        throw error
+      }
       return try await Self.attempt(method, path, body, again, home, patience)
     }
   }
@@ -146,7 +148,8 @@ package final class DaemonClient: Sendable {
   /// Reconnects to a restarted daemon.
   ///
   /// - Returns: nil if the daemon has not been restarted.
-  private static func renewed(_ old: Link, _ home: DaemonHome, _ link: Guarded<Link>) throws(DaemonClientError) -> Link? {
+  private static func renewed(_ old: Link, _ home: DaemonHome, _ link: Guarded<Link>) throws(DaemonClientError) -> Link?
+  {
     guard let control = try home.readControlFile(), control != old.control else { return nil }
     let new = try Self.link(control, home)
     link.withLock { $0 = new }

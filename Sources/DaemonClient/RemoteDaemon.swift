@@ -28,20 +28,20 @@ package struct RemoteDaemon: Sendable, Hashable {
   /// `https://host:port`.
   package var url: String { "https://\(host):\(port)" }
 
-  /// Reads the variables.
+  /// Reads the variables; nil if `DIORAMA_DAEMON` is not a URL.
   ///
   /// - Parameters:
   ///   - variables: `DIORAMA_DAEMON`, `DIORAMA_DAEMON_TOKEN` or `DIORAMA_DAEMON_TOKEN_FILE`, and `DIORAMA_DAEMON_CA` or
   ///     `DIORAMA_DAEMON_FINGERPRINT`.
   ///   - read: reads a file.
-  /// - Returns: nil if `DIORAMA_DAEMON` is not a URL.
   /// - Throws: ``DaemonClientError`` if a variable is missing or not valid. Never contains the token.
   package init?(
     variables: [String: String], reading read: (String) throws -> Data = { try InputFile($0).read(atMost: 65_536) }
   ) throws(DaemonClientError) {
     func value(_ name: String) -> String? { variables[name].flatMap { $0.isEmpty ? nil : $0 } }
     guard let text = value("DIORAMA_DAEMON"), text.contains("://") else { return nil }
-    guard let url = URLComponents(string: text), url.scheme?.lowercased() == "https", let host = url.host, !host.isEmpty,
+    guard let url = URLComponents(string: text), url.scheme?.lowercased() == "https", let host = url.host,
+      !host.isEmpty,
       url.user == nil, url.query == nil, url.fragment == nil, ["", "/"].contains(url.path)
     else {
       throw DaemonClientError(
@@ -82,14 +82,16 @@ package struct RemoteDaemon: Sendable, Hashable {
       }
       do { token = String(decoding: try read(path), as: UTF8.self) } catch {
         throw DaemonClientError(
-          .unusable, "cannot read \(path) (\(error)); set DIORAMA_DAEMON_TOKEN_FILE to the file with the daemon's token")
+          .unusable, "cannot read \(path) (\(error)); set DIORAMA_DAEMON_TOKEN_FILE to the file with the daemon's token"
+        )
       }
     }
     token = token.trimmingCharacters(in: .whitespacesAndNewlines)
     // Anything else could add lines to the request.
     guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
       throw DaemonClientError(
-        .unusable, "the daemon's token is empty or has characters that no token has; copy it again, or create a new one")
+        .unusable, "the daemon's token is empty or has characters that no token has; copy it again, or create a new one"
+      )
     }
     return Secret(token)
   }
@@ -124,7 +126,7 @@ extension RemoteDaemon {
       case .publicKey:
         "it has another key than DIORAMA_DAEMON_FINGERPRINT says; compare it with the daemon's before you trust it"
       }
-    return DaemonClientError(.unusable, "the certificate of \(url) is not trusted (\(reason)); \(next)")
+    return DaemonClientError(.unusable, "the daemon at \(url) is not trusted (\(reason)); \(next)")
   }
 
   func unresponsive(_ patience: Duration) -> DaemonClientError {

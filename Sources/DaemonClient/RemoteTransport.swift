@@ -64,10 +64,18 @@ final class RemoteTransport: Sendable {
       } catch let error as DaemonClientError {
         throw error
       } catch let error as UpstreamError {
-        throw error.kind == .tls ? daemon.untrusted(error.message) : daemon.unreachable(error.message)
+        throw error.kind == .tls ? daemon.untrusted(Self.reason(error.message)) : daemon.unreachable(error.message)
       } catch {
         throw daemon.unreachable(error is CancellationError ? "the wait was cancelled" : "\(error)")
       }
+    }
+
+    /// What libcurl says, without the advice for upstreams.
+    private static func reason(_ message: String) -> String {
+      guard let start = message.firstRange(of: " ("), let end = message.ranges(of: "): ").last,
+        start.upperBound <= end.lowerBound
+      else { return message }
+      return String(message[start.upperBound..<end.lowerBound])
     }
 
     private var trust: Trust {

@@ -39,7 +39,8 @@ enum TokenCreate {
       terminal.line("DIORAMA_DAEMON=\(remote.url)")
       terminal.line("DIORAMA_DAEMON_FINGERPRINT=\(remote.fingerprint)")
     } else {
-      terminal.line("the daemon does not serve other machines yet; restart it with: diorama serve --listen ADDRESS:PORT")
+      terminal.line(
+        "the daemon does not serve other machines yet; restart it with: diorama serve --listen ADDRESS:PORT")
     }
     try Output.write(lines: [created.token.revealed])
     return 0
@@ -68,7 +69,8 @@ enum TokenTable {
     } else {
       try Output.write(
         Table(
-          header: ["name", "created", "last used"], rows: tokens.map { [$0.name, $0.createdAt, $0.lastUsedAt ?? "never"] },
+          header: ["name", "created", "last used"],
+          rows: tokens.map { [$0.name, $0.createdAt, $0.lastUsedAt ?? "never"] },
           rightAligned: []
         ), orIfEmpty: "no tokens")
     }

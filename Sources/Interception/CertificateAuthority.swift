@@ -125,12 +125,13 @@ package final class CertificateAuthority: Sendable {
     return try ServerCredentials(chain: [leaf, certificate], key: leafKey)
   }
 
-  /// Returns the self-signed certificate of a server as DER, valid for ten years.
+  /// Makes the self-signed certificate of a server, valid for ten years.
   ///
   /// - Parameters:
   ///   - hosts: host names in any case, and IP addresses.
   ///   - key: the server's key.
   ///   - now: the current time.
+  /// - Returns: the certificate as DER.
   /// - Throws: `CodedError` if a host is not valid, or if GnuTLS fails.
   static func selfSigned(for hosts: [String], key: PrivateKey, now: Date) throws(CodedError) -> [UInt8] {
     var names: [UInt8] = []

@@ -53,7 +53,8 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case control, listen, advertise, tlsCertificate, tlsKey, ports, portserverAddress, cassetteRoots, limits, idleSeconds, logLevel
+    case control, listen, advertise, tlsCertificate, tlsKey, ports, portserverAddress, cassetteRoots, limits,
+      idleSeconds, logLevel
   }
 
   package init(from decoder: any Decoder) throws {
@@ -128,7 +129,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     }
     guard listen.host != "0.0.0.0" || advertise != nil else {
       throw CodedError(
-        .broken, "listen: 0.0.0.0 is no address that clients can use; name this machine with --advertise HOST")
+        .broken, "listen: clients cannot connect to 0.0.0.0; name this machine with --advertise HOST")
     }
   }
 

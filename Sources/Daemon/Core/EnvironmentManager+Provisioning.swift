@@ -240,7 +240,8 @@ extension EnvironmentManager {
       do {
         guard record.client == nil || configuration.listen != nil else {
           throw CodedError(
-            .usage, "it belongs to a program on another machine, for which the daemon does not listen any more; "
+            .usage,
+            "it belongs to a program on another machine, for which the daemon does not listen any more; "
               + "start it with --listen")
         }
         let host = record.client == nil ? "127.0.0.1" : configuration.listen?.host ?? "127.0.0.1"

@@ -67,7 +67,8 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
   /// - Throws: ``DaemonError``: 503 while the daemon is stopping, 429 beyond the limit, 409 if another environment
   ///   records the cassette.
   mutating func begin(
-    _ id: String, _ hosted: Hosted, name: String, lifetime: Lifetime, recording: ResolvedPath?, isRestored: Bool = false,
+    _ id: String, _ hosted: Hosted, name: String, lifetime: Lifetime, recording: ResolvedPath?,
+    isRestored: Bool = false,
     client: String? = nil
   ) throws(DaemonError) {
     guard !isStopping else {
@@ -83,7 +84,8 @@ struct Lifecycle<Hosted: Sendable>: Sendable {
       // A program on another machine learns nothing about environments of others.
       guard client == nil || client == entry.client else {
         throw DaemonError(
-          409, "Cassette is being recorded", "another program is recording \(recording.text).har; record another cassette")
+          409, "Cassette is being recorded",
+          "another program is recording \(recording.text).har; record another cassette")
       }
       throw DaemonError(
         409, "Cassette is being recorded",

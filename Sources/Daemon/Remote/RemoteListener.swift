@@ -26,13 +26,12 @@ final class RemoteListener: Sendable {
     private let log: Log
   #endif
 
-  /// Binds the port. Clients that connect wait until ``open(_:_:)``.
+  /// Binds the port, or returns nil if the daemon serves this machine only. Clients that connect wait until ``open(_:_:)``.
   ///
   /// - Parameters:
   ///   - configuration: the daemon's settings.
   ///   - files: the self-signed certificate, which is made if there is none.
   ///   - log: receives events.
-  /// - Returns: nil if the daemon serves this machine only.
   /// - Throws: ``CodedError`` if the settings contradict each other, the certificate can't be used, or the port is taken.
   init?(_ configuration: DaemonConfiguration, files: ControlFiles, log: Log) throws {
     try configuration.checkReach()
@@ -77,7 +76,7 @@ final class RemoteListener: Sendable {
           configuration: configuration)
         self.interceptor.withLock { $0 = interceptor }
         try interceptor.start(listener: socket) { descriptor in
-          // What is asked for is always the control API; what matters is who asks.
+          // The destination is always the control API; its handler needs the client's address.
           Destination(address: Destination(peerAddressOf: descriptor).address, port: 443)
         }
       } catch {
@@ -106,7 +105,8 @@ final class RemoteListener: Sendable {
       let (chain, secret) = (try read(certificate), try read(key))
       do { return try ServerIdentity(certificates: chain, key: secret) } catch {
         throw CodedError(
-          .broken, "\(certificate) and \(key): \(error.message); give PEM files of a certificate and its key without a password")
+          .broken,
+          "\(certificate) and \(key): \(error.message); give PEM files of a certificate and its key without a password")
       }
     }
 
@@ -149,8 +149,10 @@ final class RemoteListener: Sendable {
   /// Refuses requests without TLS.
   private struct PlainRefusal: RequestHandler {
     func respond(to request: Request) async throws -> Response {
-      DaemonError(400, "TLS required", "this port accepts only TLS; use https://, and revoke a token that was sent without it")
-        .response
+      DaemonError(
+        400, "TLS required", "this port accepts only TLS; use https://, and revoke a token that was sent without it"
+      )
+      .response
     }
   }
 #endif

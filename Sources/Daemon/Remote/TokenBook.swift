@@ -61,7 +61,8 @@ package final class TokenBook: Sendable {
       state.withLock { $0.entries = file.tokens }
     } catch {
       throw CodedError(
-        .broken, "\(files.tokens): the tokens cannot be read (\(error)); restore the file, or remove it and create new ones")
+        .broken,
+        "\(files.tokens): the tokens cannot be read (\(error)); restore the file, or remove it and create new ones")
     }
   }
 
@@ -80,10 +81,11 @@ package final class TokenBook: Sendable {
     try change { entries throws(DaemonError) in
       guard !entries.contains(where: { $0.name == name }) else {
         throw DaemonError(
-          409, "Token exists", "there is a token named '\(name)'; revoke it with diorama token revoke, or use another name")
+          409, "Token exists",
+          "there is a token named '\(name)'; revoke it with diorama token revoke, or use another name")
       }
       guard entries.count < Self.most else {
-        throw DaemonError(409, "Too many tokens", "there are \(entries.count) tokens; revoke those that nobody uses")
+        throw DaemonError(409, "Too many tokens", "there are \(entries.count) tokens; revoke unused ones")
       }
       entries.append(entry)
     }

@@ -103,7 +103,8 @@ package final class Daemon: Sendable {
       let manager = try EnvironmentManager(
         options.configuration, store: store, contracts: files.contracts, server: server, log: log)
       let parts = Parts(
-        folder: folder, store: store, files: files, listeners: listeners, remote: remote, tokens: tokens, server: server,
+        folder: folder, store: store, files: files, listeners: listeners, remote: remote, tokens: tokens,
+        server: server,
         manager: manager)
       do {
         try await manager.restore()
@@ -140,7 +141,8 @@ package final class Daemon: Sendable {
       log.error("internal error in a request", ["reason": "\(reason)"])
     }
     let control = "http://127.0.0.1:\(listeners.port)"
-    ready = ReadyLine(control: control, socket: listeners.socket, tokenFile: files.control, pid: getpid(),
+    ready = ReadyLine(
+      control: control, socket: listeners.socket, tokenFile: files.control, pid: getpid(),
       remote: parts.remote?.address)
     portserver = try Self.portserver(options.configuration.portserverAddress, manager, log)
     try listeners.open(self.control)

@@ -10,7 +10,9 @@ struct ReachTests {
 
   @Test(
     "refuse other addresses",
-    arguments: ["", "4011", ":4011", "127.0.0.2", "127.0.0.2:x", "127.0.0.2:65536", "ci.example.com:1", "[::1]:1", "1:2"])
+    arguments: [
+      "", "4011", ":4011", "127.0.0.2", "127.0.0.2:x", "127.0.0.2:65536", "ci.example.com:1", "[::1]:1", "1:2",
+    ])
   func wrong(text: String) { #expect(throws: (any Error).self) { try ListenAddress(text) } }
 
   private func check(_ listen: String?, _ change: (inout DaemonConfiguration) -> Void = { _ in }) throws {
@@ -48,7 +50,8 @@ struct ReachTests {
     let pinned = own.merging(["DIORAMA_DAEMON_FINGERPRINT": "sha256:" + digits]) { $1 }
     #expect(try daemon(pinned)?.trust == .publicKey([UInt8](repeating: 10, count: 32)))
     for wrong in [
-      ["DIORAMA_DAEMON": "http://a.example:4011"], ["DIORAMA_DAEMON": "https://a.example/x"], ["DIORAMA_DAEMON_TOKEN": ""],
+      ["DIORAMA_DAEMON": "http://a.example:4011"], ["DIORAMA_DAEMON": "https://a.example/x"],
+      ["DIORAMA_DAEMON_TOKEN": ""],
       ["DIORAMA_DAEMON_TOKEN": "a\r\nb"], ["DIORAMA_DAEMON_FINGERPRINT": "sha256:00"],
       ["DIORAMA_DAEMON_FINGERPRINT": "md5:" + digits],
       ["DIORAMA_DAEMON_FINGERPRINT": "sha256:" + digits, "DIORAMA_DAEMON_CA": "/a"],

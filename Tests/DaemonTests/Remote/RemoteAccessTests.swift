@@ -56,7 +56,7 @@ struct RemoteAccessTests {
     #expect(lines.allSatisfy { $0.contains("192.0.2.1") && !$0.contains("a-wrong-token") })
   }
 
-  @Test("counts anew after a minute")
+  @Test("starts to count again after a minute")
   func window() {
     var counts = FailureCounts()
     let now = ContinuousClock.now
