@@ -1,4 +1,5 @@
 import ControlAPI
+import EnvironmentConfiguration
 import TestSupport
 import Testing
 
