@@ -19,6 +19,12 @@ struct StubAdmin {
   var stubs: StubServer { environment.stubs }
 
   func respond(to request: Request) async throws -> Response {
+    // It needs no token, and a stub can forward requests to what only this machine reaches.
+    guard environment.host == "127.0.0.1" else {
+      throw Problem(
+        status: 403, title: "Not for other machines",
+        detail: "this API is off in environments that other machines reach; give the stubs when you create one")
+    }
     try LocalAccess.check(request.headers, port: environment.mainPort, host: environment.host)
     // Unlike Diorama's own paths it needs no token, and a page of an upstream may come from the same port.
     let site = request.headers["Sec-Fetch-Site"]
