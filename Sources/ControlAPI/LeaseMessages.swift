@@ -50,7 +50,7 @@ package struct LeasedResource: Codable, Sendable, Equatable {
 /// The response to `POST /v1/leases` (201), and an element of `GET /v1/leases`.
 package struct ResourceLease: Codable, Sendable, Equatable {
   package var id: String
-  /// `held`, `waiting`, or `lost`: given to somebody else because this host could not reach the database.
+  /// `held`, `waiting`, or `lost`: given to another request because this host could not reach the database.
   package var state: String
   /// The name of the host whose daemon made the lease.
   package var host: String?

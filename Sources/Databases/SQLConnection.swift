@@ -31,6 +31,8 @@ extension SQLConnection {
   /// - Parameters:
   ///   - begin: the statements that begin it.
   ///   - body: what to do. If it throws, nothing has changed.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body` or of the database.
   package func transaction<Value>(
     begin: String? = nil, _ body: () throws(CodedError) -> Value
   ) throws(CodedError) -> Value {
@@ -149,6 +151,7 @@ extension Collection<String> {
   /// Placeholders for a list of texts for `IN`, such as `($3,$4)`.
   ///
   /// - Parameter first: the number of the first placeholder.
+  /// - Returns: the list.
   package func sqlPlaceholders(from first: Int = 1) -> String {
     isEmpty ? "(NULL)" : "(" + (first..<first + count).map { "$\($0)" }.joined(separator: ",") + ")"
   }

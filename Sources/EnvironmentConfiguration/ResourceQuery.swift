@@ -12,6 +12,7 @@ public struct ResourceQuery: Codable, Sendable, Equatable {
   /// How long to wait for a free one, in seconds; nil for 60.
   public var waitSeconds: Double?
 
+  /// A query for any free resource of a pool with these attributes.
   public init(pool: String, where attributes: [String: String] = [:], waitSeconds: Double? = nil) {
     self.pool = pool
     self.attributes = attributes
@@ -23,6 +24,7 @@ public struct ResourceQuery: Codable, Sendable, Equatable {
     case attributes = "where"
   }
 
+  /// Decodes a query; `where` may be missing.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     pool = try container.decode(String.self, forKey: .pool)

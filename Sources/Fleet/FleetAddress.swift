@@ -18,6 +18,7 @@ package enum FleetAddress: Sendable, Equatable {
   /// - Parameters:
   ///   - text: `postgresql://…`, a connection string of libpq, or `env:VARIABLE`, which holds one.
   ///   - variables: the environment variables.
+  /// - Throws: ``CodedError`` of kind `usage` for another text.
   package init(_ text: String, variables: [String: String]) throws(CodedError) {
     if text.hasPrefix("env:") {
       let name = String(text.dropFirst(4))

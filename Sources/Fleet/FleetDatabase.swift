@@ -44,6 +44,8 @@ package final class FleetDatabase {
   /// Runs `body` in a transaction that no other one of leases overlaps.
   ///
   /// - Parameter body: gets the time of the database's clock in microseconds.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body` or of the database.
   func exclusively<Value>(_ body: (Int) throws(CodedError) -> Value) throws(CodedError) -> Value {
     try connection.transaction(begin: dialect.beginExclusively(.leases)) { () throws(CodedError) in
       try body(try now())
@@ -122,6 +124,8 @@ extension FleetDatabase {
   ///   - expired: requests whose time is over. One that has been served is not ended.
   ///   - asking: new requests.
   ///   - waiting: ids of this host's requests that have not been served, as far as it knows.
+  /// - Returns: what the batch has brought.
+  /// - Throws: ``CodedError`` of kind `noUpstream` if the database cannot be reached.
   package func exchange(
     ending: [String] = [], expired: [String] = [], asking: [Asking] = [], waiting: [String] = []
   ) throws(CodedError) -> Outcome {
@@ -450,7 +454,7 @@ extension FleetDatabase {
 
   /// Makes this host known, and reads the leases that its last daemon left.
   ///
-  /// Requests of the last daemon that were not served are removed, since nobody waits for them.
+  /// Requests of the last daemon that were not served are removed, since no client waits for them.
   package func join() throws(CodedError) -> [(lease: ResourceLease, owner: String?)] {
     try exclusively { now throws(CodedError) in
       try connection.query(
@@ -475,7 +479,7 @@ extension FleetDatabase {
   /// Gives a sign of life, ends what is over, and takes back what belongs to hosts that are gone.
   ///
   /// A host counts as gone once its last sign of life is older than its patience. If no host has given one for a while,
-  /// the database itself was away: then nobody is gone until all have had the time to come back.
+  /// the database itself was away: then no host counts as gone until all have had the time to come back.
   package func beat() throws(CodedError) -> Beat {
     try exclusively { now throws(CodedError) in
       var beat = Beat()

@@ -31,7 +31,7 @@ package final class LeaseBook: Sendable {
     case back
     /// Another host, which is gone, held this many leases; they were taken back.
     case hostGone(name: String, leases: Int)
-    /// A lease of this daemon was given to somebody else, because this host gave no sign of life for too long.
+    /// A lease of this daemon was given to another request, because this host gave no sign of life for too long.
     case lost(ResourceLease)
     /// The time of a lease is over.
     case expired(String)
@@ -60,7 +60,7 @@ package final class LeaseBook: Sendable {
     var hasEnded = false
   }
 
-  /// A call of somebody who waits for its result.
+  /// A call whose result is waited for.
   private struct Job {
     /// Nil if the database could not be used and the call may be repeated.
     var run: @Sendable (FleetDatabase) throws(CodedError) -> Void
@@ -209,6 +209,8 @@ package final class LeaseBook: Sendable {
   /// - Parameters:
   ///   - patience: how long to wait for a database that is away.
   ///   - body: one transaction, which may be repeated.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`, or the reason why the database cannot be used.
   package func perform<Value: Sendable>(
     patience: Duration = .seconds(10), _ body: @escaping @Sendable (FleetDatabase) throws(CodedError) -> Value
   ) async throws -> Value {

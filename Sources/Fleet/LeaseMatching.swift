@@ -1,8 +1,8 @@
 /// Decides who gets which resource. Pure: it knows no database and no clock.
 ///
 /// Requests are served in the order of their tickets. A request gets all of its resources or none. One that cannot be
-/// served yet keeps what it could use, as far as it needs it, from later ones, so that it is not overtaken for ever by
-/// requests for fewer resources; later requests for other resources are not held up. Nobody holds a part of what he
+/// served yet keeps what it could use, as far as it needs it, from later ones, so that it is not overtaken permanently by
+/// requests for fewer resources; later requests for other resources are not held up. No request holds a part of what it
 /// needs, so there is no deadlock.
 struct LeaseMatching: Sendable {
   /// A resource that could be given out.

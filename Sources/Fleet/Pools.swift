@@ -140,6 +140,7 @@ extension FleetDatabase {
   ///   - resource: its name.
   ///   - pool: the pool.
   ///   - isRetired: whether it is taken out of use. One that is leased stays with its holder until the lease ends.
+  /// - Throws: ``CodedError`` of kind `noCassette` if there is no such resource.
   package func change(_ resource: String, of pool: String, isRetired: Bool) throws(CodedError) {
     try exclusively { now throws(CodedError) in
       try bump(pool)
@@ -190,6 +191,7 @@ extension FleetDatabase {
   ///
   /// - Parameter pools: the pools for which this host has a clean-up command.
   /// - Returns: nil if none is dirty, or none is to be tried again yet.
+  /// - Throws: ``CodedError`` if the database fails, or of kind `broken` if the secrets cannot be decrypted.
   package func claimDirty(of pools: [String]) throws(CodedError) -> Cleaning? {
     guard !pools.isEmpty else { return nil }
     return try exclusively { now throws(CodedError) -> Cleaning? in
@@ -223,9 +225,10 @@ extension FleetDatabase {
   /// pause that doubles each time, from one second.
   ///
   /// - Parameters:
-  ///   - cleaning: the resource. If its fence has changed, somebody else has taken over, and nothing happens.
+  ///   - cleaning: the resource. If its fence has changed, another host has taken over, and nothing happens.
   ///   - failure: what went wrong; nil if it is clean.
   /// - Returns: whether it is quarantined now.
+  /// - Throws: ``CodedError`` if the database fails.
   package func finish(_ cleaning: Cleaning, failure: String?) throws(CodedError) -> Bool {
     try exclusively { now throws(CodedError) in
       let pool = SQLValue.text(cleaning.pool)

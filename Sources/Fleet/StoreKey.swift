@@ -17,6 +17,7 @@ package struct StoreKey: Sendable {
   private let id: [UInt8]
 
   /// - Parameter bytes: 32 random bytes.
+  /// - Throws: ``CodedError`` for another number of bytes.
   package init(bytes: [UInt8]) throws(CodedError) {
     guard bytes.count == Int(crypto_aead_xchacha20poly1305_ietf_keybytes()) else {
       throw CodedError(
@@ -35,6 +36,7 @@ package struct StoreKey: Sendable {
   /// - Parameters:
   ///   - source: `file:PATH` or `env:VARIABLE`, which hold 32 bytes in Base64 or, in a file, as they are.
   ///   - variables: the environment variables.
+  /// - Throws: ``CodedError`` of kind `usage` if there is no such key.
   package init(source: String, variables: [String: String]) throws(CodedError) {
     let text: [UInt8]
     if source.hasPrefix("env:") {
@@ -68,6 +70,7 @@ package struct StoreKey: Sendable {
   /// Reads the key of a file, which is made if it is missing.
   ///
   /// - Parameter path: a file in a private folder.
+  /// - Throws: ``CodedError`` if it cannot be read or made.
   package init(madeAt path: String) throws(CodedError) {
     if !FileManager.default.fileExists(atPath: path) {
       var bytes = [UInt8](repeating: 0, count: 32)
@@ -86,6 +89,8 @@ package struct StoreKey: Sendable {
   /// - Parameters:
   ///   - secrets: values by name.
   ///   - owner: what they belong to. They cannot be opened for anything else.
+  /// - Returns: the encrypted secrets.
+  /// - Throws: ``CodedError`` if they cannot be encoded.
   package func seal(_ secrets: [String: String], for owner: String) throws(CodedError) -> Data {
     let plain = Array(try CodedError.translating(to: .inputOutput, try JSONEncoder().encode(secrets)))
     var nonce = [UInt8](repeating: 0, count: Int(crypto_aead_xchacha20poly1305_ietf_npubbytes()))

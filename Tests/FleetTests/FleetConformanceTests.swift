@@ -153,7 +153,7 @@ struct FleetConformanceTests {
     #expect(try database.claimDirty(of: ["patients"]) == nil)
     try database.connection.execute("UPDATE diorama_resources SET retry_at = 0")
     let third = try #require(try database.claimDirty(of: ["patients"]))
-    // The result of somebody who has been overtaken counts for nothing.
+    // The result of a host that has been overtaken counts for nothing.
     #expect(try database.finish(second, failure: nil) == false)
     #expect(try database.finish(third, failure: "exit status 1"))
     let resource = try #require(try database.resources(of: "patients").first)
@@ -191,12 +191,12 @@ struct FleetConformanceTests {
     func age(_ column: String, _ table: String, _ condition: String = "") throws {
       try two.connection.execute("UPDATE \(table) SET \(column) = \(column) - 60000000 \(condition)")
     }
-    // The database was away: nobody could give a sign of life.
+    // The database was away: no host could give a sign of life.
     _ = try two.beat()
     try age("beat_at", "diorama_fleet")
     try age("expires_at", "diorama_hosts", "WHERE id = 'one'")
     #expect(try two.beat().gone.isEmpty)
-    // Now everybody has had the time to come back.
+    // Now all hosts have had the time to come back.
     try age("calm_until", "diorama_fleet")
     #expect(try two.beat().gone == ["one": 1])
     #expect(try two.collect(["2"])["2"]?.resources["r0"]?.fence == 2)

@@ -49,6 +49,7 @@ package final class PostgreSQLServer: Sendable {
   /// Stops the server.
   ///
   /// - Parameter mode: `fast`, or `immediate` for what a crash does.
+  /// - Throws: ``Failure`` with the output of the command.
   package func stop(_ mode: String = "immediate") throws {
     try run("pg_ctl", "-D", "\(folder)/data", "-w", "-m", mode, "stop")
   }
