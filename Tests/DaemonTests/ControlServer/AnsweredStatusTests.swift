@@ -72,6 +72,8 @@ struct AnsweredStatusTests {
     let store = RefusingStore()
     let test: TestManager
     let told = Guarded<[String]>([])
+    /// The folder of the tokens.
+    let tokens: String
     private let handler: ControlHandler
     private let check: DocumentCheck
 
@@ -82,7 +84,11 @@ struct AnsweredStatusTests {
         $0.limits.leases = 20
       }
       let told = told
-      let server = ControlServer(test.manager, token: Secret("t"), version: "1") { line in
+      tokens = test.folder.path + "/tokens"
+      try FileManager.default.createDirectory(atPath: tokens, withIntermediateDirectories: false)
+      let server = ControlServer(
+        test.manager, token: Secret("t"), version: "1", tokens: try TokenBook(folder: tokens)
+      ) { line in
         told.withLock { $0.append(line) }
       }
       handler = server.handler(.loopback(port: 1))
@@ -182,6 +188,14 @@ struct AnsweredStatusTests {
     note("leasePorts", try await asked.call("POST", "/v1/ports", #"{"count": 18}"#))
     note("releasePort", try await asked.call("DELETE", "/v1/ports/1"))
     note("releasePort", try await asked.call("DELETE", "/v1/ports/\(theirs)"))
+
+    try await asked.call("POST", "/v1/tokens", #"{"name": "a"}"#)
+    note("createToken", try await asked.call("POST", "/v1/tokens", #"{"name": "a"}"#))
+    note("revokeToken", try await asked.call("DELETE", "/v1/tokens/b"))
+    // The tokens can't be stored any more.
+    try FileManager.default.removeItem(atPath: asked.tokens)
+    note("createToken", try await asked.call("POST", "/v1/tokens", #"{"name": "b"}"#))
+    note("revokeToken", try await asked.call("DELETE", "/v1/tokens/a"))
 
     let other = try await asked.call("GET", root).json["environments"]?.array?.last?["id"]?.string ?? ""
     try await asked.call("DELETE", "\(root)/\(other)")
