@@ -38,6 +38,24 @@ package struct CassetteHeader: Sendable, Equatable {
     }
   }
 
+  /// A resource, such as a test account, with which the recording was made.
+  package struct Resource: Sendable, Equatable {
+    /// The pool from which it was leased.
+    package var pool: String
+    /// Its name in the pool.
+    package var name: String
+    package var attributes: [String: String]
+    /// The names of its secrets.
+    package var secrets: [String]
+
+    package init(pool: String, name: String, attributes: [String: String], secrets: [String]) {
+      self.pool = pool
+      self.name = name
+      self.attributes = attributes
+      self.secrets = secrets
+    }
+  }
+
   /// Links the HAR to its string store; nil in another tool's HAR.
   package var recording: String?
   /// The instant at which replay freezes the clock, in RFC 3339. In another tool's HAR, the earliest
@@ -58,6 +76,8 @@ package struct CassetteHeader: Sendable, Equatable {
   /// The origins of an isolated command whose requests were sent to another server (`--map`). Which server is not saved,
   /// because its port may differ in each recording.
   package var mapped: [Origin] = []
+  /// The resources of the run, by their names in its configuration.
+  package var resources: [String: Resource] = [:]
 
   package init(
     recording: String? = nil, recordedAt: String? = nil, timeZone: String? = nil, locale: String? = nil,

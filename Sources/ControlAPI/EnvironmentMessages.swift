@@ -39,6 +39,8 @@ package struct ProvisionedEnvironment: Codable, Sendable {
   package var createdAt: String
   /// When it expires, in RFC 3339; nil if it ends only with its owner.
   package var endsAt: String?
+  /// The resources, by their names in the configuration; nil if there are none, or in lists.
+  package var resources: [String: LeasedResource]?
   /// Messages for the user from provisioning, one line each.
   package var notes: [String]
   /// Nil in lists.

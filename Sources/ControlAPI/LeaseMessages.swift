@@ -13,6 +13,9 @@ package struct LeaseRequest: Codable, Sendable, Equatable {
   /// The seconds after which the lease ends; nil for 3600, or for no limit if there is an owner.
   package var ttlSeconds: Double?
 
+  /// How long to wait, in seconds.
+  package var patience: Double { waitSeconds ?? resources.values.compactMap(\.waitSeconds).max() ?? 60 }
+
   package init(
     id: String? = nil, resources: [String: ResourceQuery], waitSeconds: Double? = nil, owner: Owner? = nil,
     ttlSeconds: Double? = nil
@@ -84,7 +87,32 @@ package struct ResourceLease: Codable, Sendable, Equatable {
 
 /// The response to `GET /v1/leases`.
 package struct LeaseList: Codable, Sendable {
+  /// In the order of the requests.
   package var leases: [ResourceLease]
+  /// The store; nil for clients on other machines.
+  package var store: StoreStatus?
 
-  package init(leases: [ResourceLease]) { self.leases = leases }
+  package init(leases: [ResourceLease], store: StoreStatus? = nil) {
+    self.leases = leases
+    self.store = store
+  }
+}
+
+/// The state of the store that the hosts of a fleet share.
+package struct StoreStatus: Codable, Sendable, Equatable {
+  /// The path of an SQLite file, or the address of a PostgreSQL database without user and password.
+  package var name: String
+  /// Why it cannot be used; nil if it can.
+  package var away: String?
+  /// How many leases this daemon holds.
+  package var held: Int
+  /// How many requests of this daemon wait.
+  package var waiting: Int
+
+  package init(name: String, away: String?, held: Int, waiting: Int) {
+    self.name = name
+    self.away = away
+    self.held = held
+    self.waiting = waiting
+  }
 }

@@ -346,6 +346,54 @@ extension DaemonClient {
     try await call("DELETE", "/v1/tokens/" + Self.escaped(name))
   }
 
+  /// Leases all requested resources, or none.
+  package func lease(_ request: LeaseRequest) async throws(DaemonClientError) -> ResourceLease {
+    try await call("POST", "/v1/leases", sending: request, patience: Self.patience(beside: request.patience))
+  }
+
+  /// All leases of resources, and the store.
+  package func leases() async throws(DaemonClientError) -> LeaseList { try await call("GET", "/v1/leases") }
+
+  /// Ends a lease of resources, or withdraws a request.
+  package func endLease(_ id: String) async throws(DaemonClientError) {
+    try await call("DELETE", "/v1/leases/" + Self.escaped(id))
+  }
+
+  /// Creates a pool.
+  package func createPool(_ pool: PoolSettings) async throws(DaemonClientError) {
+    try await call("POST", "/v1/pools", sending: pool)
+  }
+
+  /// All pools.
+  package func pools() async throws(DaemonClientError) -> [PoolSummary] {
+    try await call("GET", "/v1/pools", as: PoolList.self).pools
+  }
+
+  /// Removes a pool with its resources.
+  package func removePool(_ pool: String) async throws(DaemonClientError) {
+    try await call("DELETE", "/v1/pools/" + Self.escaped(pool))
+  }
+
+  /// The resources of a pool, without secrets.
+  package func resources(of pool: String) async throws(DaemonClientError) -> [PoolResource] {
+    try await call("GET", "/v1/pools/\(Self.escaped(pool))/resources", as: PoolResources.self).resources
+  }
+
+  /// Adds resources to a pool, or replaces their attributes and secrets.
+  package func importResources(
+    _ resources: [PoolResource], into pool: String
+  ) async throws(DaemonClientError) -> ImportResult {
+    try await call(
+      "POST", "/v1/pools/\(Self.escaped(pool))/resources", sending: PoolResources(resources: resources))
+  }
+
+  /// Takes a resource out of use, or puts it back.
+  package func change(
+    _ resource: String, of pool: String, _ patch: ResourcePatch
+  ) async throws(DaemonClientError) {
+    try await call("PATCH", "/v1/pools/\(Self.escaped(pool))/resources/\(Self.escaped(resource))", sending: patch)
+  }
+
   /// Leases all requested ports, or none.
   package func leasePorts(_ request: PortsRequest) async throws(DaemonClientError) -> [PortList.Lease] {
     try await call("POST", "/v1/ports", sending: request, as: PortList.self).ports

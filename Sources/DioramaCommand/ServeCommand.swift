@@ -34,6 +34,7 @@ enum ServeCommand {
     let log = Log(level: options.configuration.logLevel)
     var daemonOptions = Daemon.Options(
       configuration: options.configuration, folder: options.folder, version: Build.version)
+    daemonOptions.variables = variables
     daemonOptions.sockets = ActivatedSockets(variables: variables, pid: getpid())
     if options.isOnDemand { daemonOptions.idle = { Signals.end() } }
     daemonOptions.lost = { Signals.end() }
@@ -89,6 +90,15 @@ struct ServeOptions {
       "with --listen: a PEM file with the certificate and its intermediate certificates (default: a self-signed one)"),
     .init("--tls-key", "FILE", "a PEM file with the key of --tls-certificate, without a password"),
     .init(
+      "--store", "ADDRESS",
+      "the PostgreSQL database that the daemons of a fleet share: postgresql://user@host/database or env:VARIABLE (default: a file in the state folder)"
+    ),
+    .init(
+      "--store-key", "SOURCE",
+      "the key that encrypts secrets of resources: file:PATH or env:VARIABLE; the same one on all hosts (default: one in the state folder; with --store, none)"
+    ),
+    .init("--store-optional", nil, "with --store: start although the database cannot be reached; resources wait for it"),
+    .init(
       "--portserver-address", "A",
       "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),
     .init("--on-demand", nil, "exit after one idle minute"),
@@ -140,6 +150,9 @@ struct ServeOptions {
       if let host = options.value("--advertise") { configuration.advertise = host.lowercased() }
       if let path = options.value("--tls-certificate") { configuration.tlsCertificate = path }
       if let path = options.value("--tls-key") { configuration.tlsKey = path }
+      if let store = options.value("--store") { configuration.store = store }
+      if let key = options.value("--store-key") { configuration.storeKey = key }
+      if options.has("--store-optional") { configuration.storeOptional = true }
       try configuration.checkReach()
     } catch {
       throw CodedError(usage: error.message, command: Self.command)
@@ -190,6 +203,7 @@ enum ServeControl {
     var version: String
     var environments: [ProvisionedEnvironment]
     var ports: [PortList.Lease]
+    var store: StoreStatus?
   }
 
   static func printStatus(_ access: DaemonAccess, isJSON: Bool) throws -> Int32 {
@@ -197,7 +211,7 @@ enum ServeControl {
       let health = try await daemon.health()
       return Status(
         pid: health.pid, version: health.version, environments: try await daemon.environments(),
-        ports: try await daemon.ports())
+        ports: try await daemon.ports(), store: try await daemon.leases().store)
     }
     if isJSON {
       try Output.write(raw: String(decoding: try JSON.encode(status), as: UTF8.self).escapedJSONForTerminal + "\n")
@@ -209,7 +223,12 @@ enum ServeControl {
     for environment in status.environments {
       lines.append("  \(environment.id)  \(environment.mode)  port \(environment.port)  \(environment.name)")
     }
-    try Output.write(lines: lines + ["leased ports: \(status.ports.count)"])
+    lines.append("leased ports: \(status.ports.count)")
+    if let store = status.store {
+      lines.append("store: \(store.name)" + (store.away.map { " (away: \($0))" } ?? ""))
+      lines.append("leased resources: \(store.held)")
+    }
+    try Output.write(lines: lines)
     return 0
   }
 }

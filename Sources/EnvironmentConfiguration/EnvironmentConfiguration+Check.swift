@@ -91,6 +91,7 @@ extension EnvironmentConfiguration {
     _ = try Self.faults(faults)
     try isolation?.check()
     try checkCredentials()
+    try checkResources()
     for (index, name) in ports.enumerated() {
       let variable = "DIORAMA_PORT_" + Self.variableName(name)
       if let other = ports[..<index].first(where: { "DIORAMA_PORT_" + Self.variableName($0) == variable }) {
@@ -159,6 +160,24 @@ extension EnvironmentConfiguration {
     for (index, fault) in credentialFaults.enumerated() where fault.fault.hasPrefix("fail") && fault.nth == nil {
       throw CodedError(
         .broken, "credentialFaults[\(index)].nth: \(fault.fault) needs a number from 1: which call fails")
+    }
+  }
+
+  private func checkResources() throws(CodedError) {
+    var variables: [String: String] = [:]
+    for name in resources.keys.sorted() {
+      if let other = variables.updateValue(name, forKey: Self.variableName(name)) {
+        throw CodedError(
+          .broken,
+          "resources.\(name): '\(other)' and '\(name)' would share DIORAMA_RESOURCE_\(Self.variableName(name)); rename one"
+        )
+      }
+      if let index = credentials.firstIndex(where: { $0.service == name }) {
+        throw CodedError(
+          .broken,
+          "resources.\(name): its secrets are credentials of the service '\(name)', as is credentials[\(index)]; rename one"
+        )
+      }
     }
   }
 

@@ -170,6 +170,16 @@ extension EnvironmentConfiguration {
         "--credential-fault", "FAULT", .other, in: .secrets,
         help: "A fault of that store: locked, missingEntitlement, cancelled, failWrite:N or failRead:N.")),
     .optional(
+      "resources", byName(.shorthand(poolName, resourceQuery), atMost: Limits.things),
+      "Scarce things that the app needs for itself, such as test accounts, by name: the name of a pool, or an object. "
+        + "They are leased while requests reach the real backends; a replay has what was recorded.",
+      .init(
+        "--resource", "NAME=POOL[,ATTRIBUTE=VALUE]", .other,
+        help: """
+          Lease a resource of a pool, such as a test account, while the command reaches the real backends; see \
+          diorama pool. Attributes choose among the pool's resources; repeatable.
+          """)),
+    .optional(
       "redaction", redacted,
       "What is redacted in recordings beside credentials, and the headers and fields that carry them."),
     .optional(
@@ -394,6 +404,23 @@ extension EnvironmentConfiguration {
       .optional("text", .text(.any, 0...65_536), "As it is, instead of secret."),
       .optional("from", .line(5...4096), "Where it is: env:VAR or file:PATH.", scope: .caller),
     ])
+
+  /// The name of a pool.
+  package static let poolName = TextRule(.identifier, count: 1...100)
+
+  /// Also the resources of `POST /v1/leases`.
+  package static let resourceQuery = ObjectRule(
+    members: [
+      .required("pool", .text(poolName), "The name of the pool."),
+      .optional(
+        "where", byName(.line(0...1000), atMost: 100),
+        "Attributes that the resource must have, as text. The attribute name is its name."),
+      .optional(
+        "waitSeconds", .number(0...86_400), "How long to wait for a free one (default: 60).",
+        .init(
+          "--resource-wait", "SECONDS", .other,
+          help: "How long to wait for the resources of --resource (default: 60).")),
+    ], note: "Any free resource of a pool whose attributes match.")
 
   package static let credentialFault = Schema.record(
     "A fault of the app's credential store: a locked device, a write that fails.",

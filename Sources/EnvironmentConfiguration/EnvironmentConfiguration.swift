@@ -32,6 +32,7 @@ package struct EnvironmentConfiguration: Codable, Sendable, Equatable {
   @Omittable package var values: [String: JSON] = [:]
   @Omittable package var credentials: [Credential] = []
   @Omittable package var credentialFaults: [LaunchContract.Credentials.Fault] = []
+  @Omittable package var resources: [String: ResourceQuery] = [:]
   package var matching: MatchingRules?
   package var redaction: RedactionRules?
   package var rewriting: RewritingRules?
@@ -277,6 +278,7 @@ extension EnvironmentConfiguration {
       general.credentials.filter { old in !credentials.contains { $0.identity == old.identity } } + credentials
     // If two faults affect the same call, the first one counts.
     all.credentialFaults += general.credentialFaults
+    all.resources = general.resources.merging(resources) { $1 }
     all.matching = general.matching.map { (matching ?? MatchingRules()).inside($0) } ?? matching
     all.redaction = general.redaction.map { $0.adding(redaction ?? RedactionRules()) } ?? redaction
     all.rewriting = general.rewriting.map { $0.adding(rewriting ?? RewritingRules()) } ?? rewriting

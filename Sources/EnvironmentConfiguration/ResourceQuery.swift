@@ -4,19 +4,26 @@
 /// ```json
 /// {"pool": "patients", "where": {"plan": "premium"}, "waitSeconds": 120}
 /// ```
-public struct ResourceQuery: Codable, Sendable, Equatable {
+package struct ResourceQuery: Codable, Sendable, Equatable {
   /// The name of the pool.
-  public var pool: String
-  /// The attributes that the resource must have. Values are compared as text.
-  public var attributes: [String: String]
+  package var pool: String
+  /// The attributes that the resource must have. Values are compared as text; the attribute `name` is its name.
+  package var attributes: [String: String]
   /// How long to wait for a free one, in seconds; nil for 60.
-  public var waitSeconds: Double?
+  package var waitSeconds: Double?
 
   /// A query for any free resource of a pool with these attributes.
-  public init(pool: String, where attributes: [String: String] = [:], waitSeconds: Double? = nil) {
+  package init(pool: String, where attributes: [String: String] = [:], waitSeconds: Double? = nil) {
     self.pool = pool
     self.attributes = attributes
     self.waitSeconds = waitSeconds
+  }
+
+  /// A query for any free resource of a pool with these attributes: `.pool("patients", where: ["plan": "premium"])`.
+  package static func pool(
+    _ name: String, where attributes: [String: String] = [:], waitSeconds: Double? = nil
+  ) -> ResourceQuery {
+    ResourceQuery(pool: name, where: attributes, waitSeconds: waitSeconds)
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -24,11 +31,24 @@ public struct ResourceQuery: Codable, Sendable, Equatable {
     case attributes = "where"
   }
 
-  /// Decodes a query; `where` may be missing.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    pool = try container.decode(String.self, forKey: .pool)
-    attributes = try container.decodeIfPresent([String: String].self, forKey: .attributes) ?? [:]
-    waitSeconds = try container.decodeIfPresent(Double.self, forKey: .waitSeconds)
+  /// Decodes a query, or the name of a pool.
+  package init(from decoder: any Decoder) throws {
+    if let pool = try? decoder.singleValueContainer().decode(String.self) {
+      self.init(pool: pool)
+    } else {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      self.init(
+        pool: try container.decode(String.self, forKey: .pool),
+        where: try container.decodeIfPresent([String: String].self, forKey: .attributes) ?? [:],
+        waitSeconds: try container.decodeIfPresent(Double.self, forKey: .waitSeconds))
+    }
+  }
+
+  /// Encodes a query; without attributes, `where` is left out.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(pool, forKey: .pool)
+    if !attributes.isEmpty { try container.encode(attributes, forKey: .attributes) }
+    try container.encodeIfPresent(waitSeconds, forKey: .waitSeconds)
   }
 }

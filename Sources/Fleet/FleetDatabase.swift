@@ -360,10 +360,12 @@ extension FleetDatabase {
       guard catalogue[name]?.version != version else { continue }
       var entry = Catalogue(version: version, resources: [:], usable: [], quarantined: [])
       for row in try connection.query(
-        "SELECT id, attributes, state, is_retired FROM diorama_resources WHERE pool = $1 ORDER BY id", .text(name))
-      {
-        let resource = LeaseMatching.Resource(
-          id: row.integer(0) ?? 0, pool: name, attributes: Self.attributes(row.text(1)))
+        "SELECT id, attributes, state, is_retired, name FROM diorama_resources WHERE pool = $1 ORDER BY id", .text(name)
+      ) {
+        var attributes = Self.attributes(row.text(1))
+        // Requests may name a resource.
+        attributes["name"] = row.text(4)
+        let resource = LeaseMatching.Resource(id: row.integer(0) ?? 0, pool: name, attributes: attributes)
         entry.resources[resource.id] = resource
         guard row.integer(3) == 0 else { continue }
         if row.text(2) == "quarantined" { entry.quarantined.append(resource) } else { entry.usable.append(resource) }

@@ -51,8 +51,8 @@ package final class LeaseBook: Sendable {
     /// Requests that have not been served, by id.
     var waiting: [String: Slot] = [:]
     var held: [String: ResourceLease] = [:]
-    /// The processes that own leases or requests.
-    var owners: [String: PortOwner] = [:]
+    /// Who owns leases or requests.
+    var owners: [String: LeaseOwner] = [:]
     var mayHaveGrants = false
     /// Why the database cannot be used.
     var away: String?
@@ -107,8 +107,8 @@ package final class LeaseBook: Sendable {
 
   /// Starts to serve requests.
   ///
-  /// - Parameter isKept: whether a lease of this host's last daemon still has its environment or process. It gets the
-  ///   lease and the owner, as JSON. Other leases are ended.
+  /// - Parameter isKept: whether a lease of this host's last daemon that no process owns is still needed. Others are
+  ///   ended, as are those of processes that have ended.
   package func start(isKept: @escaping @Sendable (ResourceLease) -> Bool) {
     let thread = Thread { self.work(isKept) }
     thread.name = "diorama.leases"
@@ -125,8 +125,31 @@ package final class LeaseBook: Sendable {
   /// Why the database cannot be used; nil if it can.
   package var away: String? { state.withLock { $0.away } }
 
-  /// The leases of this daemon that are held, as far as it knows.
-  package var held: [ResourceLease] { state.withLock { Array($0.held.values) } }
+  /// Whether resources are leased or waited for.
+  package var isInUse: Bool { state.withLock { !$0.held.isEmpty || !$0.waiting.isEmpty || !$0.ending.isEmpty } }
+
+  /// How many leases of this daemon are held, and how many requests wait.
+  package var counts: (held: Int, waiting: Int) { state.withLock { ($0.held.count, $0.waiting.count) } }
+
+  /// The leases of this daemon that are held, as far as it knows, without secrets.
+  package var held: [ResourceLease] {
+    state.withLock { Array($0.held.values) }.map { lease in
+      var lease = lease
+      for label in lease.resources.keys { lease.resources[label]?.secrets = nil }
+      return lease
+    }
+  }
+
+  /// Who owns a lease or a request of this daemon; nil if it has none with this id, or none with an owner.
+  package func owner(of id: String) -> LeaseOwner? { state.withLock { $0.owners[id] } }
+
+  /// The environment that a lease of this daemon belongs to.
+  package func environment(of id: String) -> String? { state.withLock { $0.held[id]?.environment } }
+
+  /// The leases and requests of a program on another machine.
+  package func leases(of client: String) -> [String] {
+    state.withLock { state in state.owners.filter { $0.value.client == client }.map(\.key) }
+  }
 
   // MARK: Calls
 
@@ -135,15 +158,14 @@ package final class LeaseBook: Sendable {
   /// - Parameters:
   ///   - request: the request. Its owner must be checked by the caller.
   ///   - environment: the environment that owns the lease.
-  ///   - owner: the process that owns the lease.
+  ///   - owner: the process or the program on another machine that owns the lease.
   /// - Returns: the lease.
   /// - Throws: ``CodedError``: `noCassette` for resources that do not exist, `unanswered` if none is free in time,
   ///   `noUpstream` if the database is away, and `CancellationError`. Then nothing is held.
   package func checkOut(
-    _ request: LeaseRequest, environment: String? = nil, owner: PortOwner? = nil
+    _ request: LeaseRequest, environment: String? = nil, owner: LeaseOwner? = nil
   ) async throws -> ResourceLease {
     let id = request.id?.lowercased() ?? UUID().uuidString.lowercased()
-    let wait = request.waitSeconds ?? request.resources.values.compactMap(\.waitSeconds).max() ?? 60
     let asking = FleetDatabase.Asking(
       id: id, resources: request.resources, environment: environment,
       owner: owner.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) },
@@ -160,7 +182,9 @@ package final class LeaseBook: Sendable {
     }
     wake.signal()
     do {
-      if try await slot.wait(until: .now + .seconds(wait), for: { $0 != nil }) { return try slot.result.get() }
+      if try await slot.wait(until: .now + .seconds(request.patience), for: { $0 != nil }) {
+        return try slot.result.get()
+      }
       // The transaction decides whether it came too late.
       state.withLock { $0.expired.append(id) }
       wake.signal()
@@ -260,7 +284,9 @@ package final class LeaseBook: Sendable {
       if !isBusy {
         let polls = state.withLock { !$0.waiting.isEmpty } && store.isShared
         let pause = min(max(nextBeat - .now, .zero), polls ? .milliseconds(250) : .seconds(host.interval))
-        _ = wake.wait(timeout: .now() + pause / .seconds(1))
+        // A file of this daemon alone changes only by its calls: without leases there is nothing to do.
+        let isIdle = hasJoined && !store.isShared && !isInUse
+        _ = wake.wait(timeout: isIdle ? .distantFuture : .now() + pause / .seconds(1))
       }
       do {
         if database == nil { database = try FleetDatabase(try store.connect(), host: host, key: key) }
@@ -318,9 +344,10 @@ package final class LeaseBook: Sendable {
 
   private func join(_ database: FleetDatabase, _ isKept: @Sendable (ResourceLease) -> Bool) throws(CodedError) {
     for (lease, owner) in try database.join() {
-      let owner = owner.flatMap { try? JSONDecoder().decode(PortOwner.self, from: Data($0.utf8)) }
+      let owner = owner.flatMap { try? JSONDecoder().decode(LeaseOwner.self, from: Data($0.utf8)) }
+      let isKept = owner?.process.map(\.isAlive) ?? isKept(lease)
       state.withLock { state in
-        if owner?.isAlive ?? isKept(lease) {
+        if isKept {
           state.held[lease.id] = lease
           state.owners[lease.id] = owner
         } else {
@@ -351,7 +378,7 @@ package final class LeaseBook: Sendable {
     }
     // Each process is checked without the lock.
     let owners = state.withLock { $0.owners }
-    for (id, owner) in owners where !owner.isAlive { end(id) }
+    for (id, owner) in owners where owner.process?.isAlive == false { end(id) }
     if !beat.gone.isEmpty || !expired.isEmpty { state.withLock { $0.mayHaveGrants = true } }
   }
 
@@ -364,7 +391,8 @@ package final class LeaseBook: Sendable {
       }
       return (
         Batch(
-          asking: state.asking, ending: state.ending, expired: state.expired, waiting: Array(state.waiting.keys)),
+          asking: state.asking, ending: state.ending, expired: state.expired, waiting: Array(state.waiting.keys),
+          collects: store.isShared || state.mayHaveGrants),
         state.jobs
       )
     }
@@ -385,6 +413,8 @@ package final class LeaseBook: Sendable {
         throw error
       }
     }
+    // Such as an import, which may have served requests.
+    if !jobs.isEmpty { state.withLock { $0.mayHaveGrants = !$0.waiting.isEmpty } }
   }
 
   private struct Batch {
@@ -392,6 +422,8 @@ package final class LeaseBook: Sendable {
     var ending: [(id: String, done: Monitor<Bool?>?)]
     var expired: [String]
     var waiting: [String]
+    /// Whether requests may have been served by something else than a batch.
+    var collects = false
 
     var isEmpty: Bool { asking.isEmpty && ending.isEmpty && expired.isEmpty }
   }
@@ -399,7 +431,7 @@ package final class LeaseBook: Sendable {
   /// - Throws: ``CodedError`` of kind `noUpstream`; other errors are delivered to those who asked.
   private func send(_ batch: Batch, _ database: FleetDatabase) throws(CodedError) {
     if batch.isEmpty {
-      if !batch.waiting.isEmpty, store.isShared { deliver(try database.collect(batch.waiting)) }
+      if !batch.waiting.isEmpty, batch.collects { deliver(try database.collect(batch.waiting)) }
       return
     }
     do {
@@ -474,6 +506,35 @@ package final class LeaseBook: Sendable {
 extension Monitor where Value == Result<ResourceLease, CodedError>? {
   fileprivate var result: Result<ResourceLease, CodedError> {
     withLock { $0 } ?? .failure(CodedError(.unanswered, "the daemon is stopping"))
+  }
+}
+
+/// Who owns a lease: it ends with the process.
+package struct LeaseOwner: Codable, Sendable, Equatable {
+  package var process: PortOwner?
+  /// The program on another machine that asked for it.
+  package var client: String?
+
+  /// - Returns: nil without both.
+  package init?(process: PortOwner? = nil, client: String? = nil) {
+    guard process != nil || client != nil else { return nil }
+    self.process = process
+    self.client = client
+  }
+
+  private enum CodingKeys: CodingKey { case pid, client }
+
+  // The members of the process are beside the client: lists read `pid` from there.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    client = try container.decodeIfPresent(String.self, forKey: .client)
+    process = container.contains(.pid) ? try PortOwner(from: decoder) : nil
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(client, forKey: .client)
+    try process?.encode(to: encoder)
   }
 }
 

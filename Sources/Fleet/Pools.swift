@@ -45,6 +45,12 @@ extension FleetDatabase {
       try bump(pool)
       var added = 0
       for resource in resources {
+        let names = (resource.attributes ?? [:]).keys
+        if names.contains("name") || names.contains(where: { resource.secrets?[$0] != nil }) {
+          throw CodedError(
+            .usage,
+            "resource '\(resource.name)': an attribute is called name, or has the name of a secret; rename it")
+        }
         var sealed = SQLValue.null
         if let secrets = resource.secrets, !secrets.isEmpty {
           guard let key else {
@@ -65,6 +71,7 @@ extension FleetDatabase {
           """, .text(pool), .text(resource.name), .text(attributes ?? "{}"), sealed)
         if rows.first?.text(0) == "1" || rows.first?.text(0) == "t" { added += 1 }
       }
+      try serveAll(at: now)
       return (added, resources.count - added)
     }
   }
@@ -156,6 +163,7 @@ extension FleetDatabase {
       guard try !connection.query(statement, .text(pool), .text(resource)).isEmpty else {
         throw CodedError(.noCassette, "no resource '\(resource)' in pool '\(pool)'; see: diorama pool show \(pool)")
       }
+      if !isRetired { try serveAll(at: now) }
     }
   }
 
@@ -194,6 +202,11 @@ extension FleetDatabase {
   /// - Throws: ``CodedError`` if the database fails, or of kind `broken` if the secrets cannot be decrypted.
   package func claimDirty(of pools: [String]) throws(CodedError) -> Cleaning? {
     guard !pools.isEmpty else { return nil }
+    // Without a lock, since mostly there is none.
+    let dirty = try connection.query(
+      "SELECT 1 FROM diorama_resources WHERE state = 'dirty' AND is_retired = 0 AND pool IN \(pools.sqlPlaceholders()) LIMIT 1",
+      pools.map(SQLValue.text))
+    guard !dirty.isEmpty else { return nil }
     return try exclusively { now throws(CodedError) -> Cleaning? in
       let row = try connection.query(
         """

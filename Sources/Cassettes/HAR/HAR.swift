@@ -89,7 +89,21 @@ package enum HAR {
     if !header.mapped.isEmpty {
       members.append(JSON.Member("mapped", .array(header.mapped.map { .string($0.description) })))
     }
+    if !header.resources.isEmpty {
+      let resources = header.resources.sorted { $0.key < $1.key }
+      members.append(JSON.Member("resources", .object(resources.map { .init($0.key, encode($0.value)) })))
+    }
     return .object(members)
+  }
+
+  private static func encode(_ resource: CassetteHeader.Resource) -> JSON {
+    .object([
+      .init("pool", .string(resource.pool)), .init("name", .string(resource.name)),
+      .init(
+        "attributes",
+        .object(resource.attributes.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) })),
+      .init("secrets", .array(resource.secrets.map { .string($0) })),
+    ])
   }
 
   /// Decodes `log._diorama`; unknown members are ignored.
@@ -115,6 +129,16 @@ package enum HAR {
     }
     // Advice only, so that a text that is not an origin is no reason to refuse the cassette.
     header.mapped = (value["mapped"]?.array ?? []).compactMap { $0.string.flatMap { try? Origin(parsing: $0) } }
+    for (label, value) in (value["resources"]?.object ?? []).map({ ($0.key, $0.value) }) {
+      guard let pool = value["pool"]?.string, let resource = value["name"]?.string else {
+        throw CodedError(
+          name: name, problem: "_diorama.resources.\(label) has no pool or no name", advice: "fix it, or re-record")
+      }
+      header.resources[label] = CassetteHeader.Resource(
+        pool: pool, name: resource,
+        attributes: (value["attributes"]?.object ?? []).reduce(into: [:]) { $0[$1.key] = $1.value.string ?? "" },
+        secrets: (value["secrets"]?.array ?? []).compactMap(\.string))
+    }
     return header
   }
 

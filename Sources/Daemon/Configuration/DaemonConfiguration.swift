@@ -33,6 +33,15 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   package var portserverAddress = "@unittest-portserver"
   /// Folders that may hold cassettes. If empty, any folder is allowed.
   package var cassetteRoots: [String] = []
+  /// The PostgreSQL database of the fleet, or `env:VARIABLE`; nil for an SQLite file in the state folder.
+  package var store: String?
+  /// `file:PATH` or `env:VARIABLE`: encrypts the secrets of resources; nil for a key in the state folder, or for none with
+  /// PostgreSQL.
+  package var storeKey: String?
+  /// Whether to start although that database cannot be reached.
+  package var storeOptional = false
+  /// Commands that clean returned resources, by pool: the words of each.
+  package var cleanUp: [String: [String]] = [:]
   package var limits = DaemonLimits()
   /// Seconds without activity after which a daemon that was started on demand exits.
   package var idleSeconds = 60.0
@@ -53,8 +62,8 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case control, listen, advertise, tlsCertificate, tlsKey, ports, portserverAddress, cassetteRoots, limits,
-      idleSeconds, logLevel
+    case control, listen, advertise, tlsCertificate, tlsKey, ports, portserverAddress, cassetteRoots, store,
+      storeKey, storeOptional, cleanUp, limits, idleSeconds, logLevel
   }
 
   package init(from decoder: any Decoder) throws {
@@ -76,11 +85,18 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     ports = try value(.ports, ports)
     portserverAddress = try value(.portserverAddress, portserverAddress)
     cassetteRoots = try value(.cassetteRoots, cassetteRoots)
+    store = try optional(.store)
+    storeKey = try optional(.storeKey)
+    storeOptional = try value(.storeOptional, storeOptional)
+    cleanUp = try value(.cleanUp, cleanUp)
     limits = try value(.limits, limits)
     idleSeconds = try value(.idleSeconds, idleSeconds)
     logLevel = try container.decodeWordIfPresent(Log.Level.self, forKey: .logLevel) ?? logLevel
     guard 1...31_536_000 ~= idleSeconds else {
       throw CodedError(.broken, "idleSeconds: \(idleSeconds) is not between 1 and 31536000")
+    }
+    for (pool, words) in cleanUp.sorted(by: { $0.key < $1.key }) where words.first.map(\.isEmpty) ?? true {
+      throw CodedError(.broken, "cleanUp.\(pool): the command is empty; give a program and its arguments")
     }
     for root in cassetteRoots where !root.isAbsolutePath || root.leadsUp {
       throw CodedError(.broken, "cassetteRoots: '\(root)' is not an absolute path without '..'")
@@ -97,6 +113,10 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     try container.encode(ports, forKey: .ports)
     try container.encode(portserverAddress, forKey: .portserverAddress)
     try container.encode(cassetteRoots, forKey: .cassetteRoots)
+    try container.encode(store ?? "", forKey: .store)
+    try container.encode(storeKey ?? "", forKey: .storeKey)
+    try container.encode(storeOptional, forKey: .storeOptional)
+    try container.encode(cleanUp, forKey: .cleanUp)
     try container.encode(limits, forKey: .limits)
     try container.encode(idleSeconds, forKey: .idleSeconds)
     try container.encode(logLevel, forKey: .logLevel)
@@ -105,10 +125,13 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   /// The name or address by which programs on other machines reach this one; nil if they can't.
   package var remoteHost: String? { listen.map { advertise ?? $0.host } }
 
-  /// Checks the settings for programs on other machines, which may come from the file and from options.
+  /// Checks the settings for other machines, which may come from the file and from options.
   ///
   /// - Throws: ``CodedError`` if they contradict each other.
   package func checkReach() throws(CodedError) {
+    guard store != nil || !storeOptional else {
+      throw CodedError(.broken, "storeOptional has no effect without a database; add --store")
+    }
     guard let listen else {
       let given = [("advertise", advertise), ("tlsCertificate", tlsCertificate), ("tlsKey", tlsKey)]
       guard let name = given.first(where: { $0.1 != nil })?.0 else { return }

@@ -1,6 +1,7 @@
 import Basics
 import ControlAPI
 import EnvironmentConfiguration
+import Fleet
 import HTTPMessages
 import HTTPServer
 import LaunchContract
@@ -173,6 +174,134 @@ extension RouteTable {
         return Response(status: 204)
       }),
   ]
+}
+
+extension RouteTable {
+  static let leases = [
+    Route(
+      method: "POST", path: "/v1/leases", operation: "leaseResources",
+      summary: "Leases resources of pools, all or none, and waits for them.", body: RequestBody(schema: "LeaseRequest"),
+      answers: [.json(201, "ResourceLease", "The lease, with secrets.")],
+      problems: [
+        404: "no such pool, or no resource that fits", 409: "no resource is free in time",
+        422: "the request is invalid, or the secrets cannot be decrypted", 429: "too many calls wait",
+        503: "the fleet's database is away or fails",
+      ],
+      perform: { call in try .json(try await call.operations.lease(try call.decode()), status: 201) }),
+    Route(
+      method: "GET", path: "/v1/leases", operation: "listLeases",
+      summary:
+        "Lists leased resources and waiting requests of all hosts, in the order of the requests, without secrets.",
+      answers: [.json(200, "LeaseList", "The leases.")],
+      problems: [503: "the fleet's database fails"],
+      perform: { call in try .json(try await call.operations.leases()) }),
+    Route(
+      method: "DELETE", path: "/v1/leases/{id}", operation: "endLease",
+      summary: "Returns leased resources, or withdraws a waiting request.",
+      parameters: [Parameter(name: "id", place: .path, schema: Schemas.identifier, note: "The lease's id.")],
+      answers: [Answer(status: 204, note: "The lease has ended.", content: [:])],
+      problems: [
+        404: "no such lease", 409: "the lease belongs to an environment and ends with it",
+        503: "the fleet's database is away; the lease ends when it is back",
+      ],
+      perform: { call in
+        try await call.operations.endLease(call.id)
+        return Response(status: 204)
+      }),
+  ]
+
+  private static let pool = Parameter(name: "pool", place: .path, schema: Schemas.poolName, note: "The pool's name.")
+  private static func poolProblems(_ more: [Int: String] = [:]) -> [Int: String] {
+    more.merging([503: "the fleet's database is away or fails"]) { $1 }
+  }
+
+  /// The pools, which only programs on the daemon's machine may manage.
+  static let pools = [
+    Route(
+      method: "POST", path: "/v1/pools", operation: "createPool", summary: "Creates an empty pool of resources.",
+      isLocal: true, body: RequestBody(schema: "PoolSettings"),
+      answers: [Answer(status: 204, note: "The pool exists.", content: [:])],
+      problems: poolProblems([422: "the name is taken"]),
+      perform: { call in
+        let pool: PoolSettings = try call.decode()
+        try await call.fleet.perform { database throws(CodedError) in try database.createPool(pool) }
+        return Response(status: 204)
+      }),
+    Route(
+      method: "GET", path: "/v1/pools", operation: "listPools",
+      summary: "Lists the pools, with the number of their resources in each state.", isLocal: true,
+      answers: [.json(200, "PoolList", "The pools by name.")], problems: poolProblems(),
+      perform: { call in
+        try .json(
+          PoolList(pools: try await call.fleet.perform { database throws(CodedError) in try database.pools() }))
+      }),
+    Route(
+      method: "DELETE", path: "/v1/pools/{pool}", operation: "removePool",
+      summary: "Removes a pool with its resources, none of which may be leased.", isLocal: true, parameters: [pool],
+      answers: [Answer(status: 204, note: "The pool is gone.", content: [:])],
+      problems: poolProblems([404: "no such pool", 422: "resources are leased"]),
+      perform: { call in
+        let pool = call.pool
+        try await call.fleet.perform { database throws(CodedError) in try database.removePool(pool) }
+        return Response(status: 204)
+      }),
+    Route(
+      method: "GET", path: "/v1/pools/{pool}/resources", operation: "listResources",
+      summary: "Lists the resources of a pool by name, with their states, without secrets.", isLocal: true,
+      parameters: [pool], answers: [.json(200, "PoolResources", "The resources.")],
+      problems: poolProblems([404: "no such pool"]),
+      perform: { call in
+        let pool = call.pool
+        return try .json(
+          PoolResources(
+            resources: try await call.fleet.perform { database throws(CodedError) in try database.resources(of: pool) })
+        )
+      }),
+    Route(
+      method: "POST", path: "/v1/pools/{pool}/resources", operation: "importResources",
+      summary: "Adds resources, or replaces the attributes and secrets of those that exist; all or none.",
+      isLocal: true, parameters: [pool], body: RequestBody(schema: "ResourceImport"),
+      answers: [.json(200, "ImportResult", "How many there were.")],
+      problems: poolProblems([404: "no such pool", 422: "a resource is invalid, or there is no key for secrets"]),
+      perform: { call in
+        let pool = call.pool
+        let given: PoolResources = try call.decode()
+        let (added, replaced) = try await call.fleet.perform { database throws(CodedError) in
+          try database.importResources(given.resources, into: pool)
+        }
+        return try .json(ImportResult(added: added, replaced: replaced))
+      }),
+    Route(
+      method: "PATCH", path: "/v1/pools/{pool}/resources/{resource}", operation: "changeResource",
+      summary: "Takes a resource out of use, or puts a retired or quarantined one back.", isLocal: true,
+      parameters: [
+        pool,
+        Parameter(name: "resource", place: .path, schema: Schemas.resourceName, note: "The resource's name."),
+      ],
+      body: RequestBody(schema: "ResourcePatch", mediaTypes: ["application/json", "application/merge-patch+json"]),
+      answers: [Answer(status: 204, note: "The resource is changed.", content: [:])],
+      problems: poolProblems([404: "no such pool or resource"]),
+      perform: { call in
+        let (pool, resource) = (call.pool, call.parameters["resource"] ?? "")
+        let patch: ResourcePatch = try call.decode()
+        try await call.fleet.perform { database throws(CodedError) in
+          try database.change(resource, of: pool, isRetired: patch.retired)
+        }
+        return Response(status: 204)
+      }),
+  ]
+}
+
+extension Call {
+  fileprivate var pool: String { parameters["pool"] ?? "" }
+
+  /// The pools of resources.
+  fileprivate var fleet: FleetService {
+    get throws(DaemonError) {
+      guard let fleet = server.fleet else { throw EnvironmentManager.noFleet }
+      return fleet
+    }
+  }
 }
 
 extension RouteTable {

@@ -32,6 +32,8 @@ package final class ControlServer: Sendable {
   let token: Secret
   /// The tokens of programs on other machines.
   let tokens: TokenBook?
+  /// The pools of resources.
+  let fleet: FleetService?
   /// How they reach the daemon; nil if they can't.
   let remote: RemoteAddress?
   let health: Health
@@ -49,16 +51,19 @@ package final class ControlServer: Sendable {
   ///   - bodyLimit: the maximum size of a request body, in bytes.
   ///   - keepAlive: the interval of comments in silent event streams.
   ///   - tokens: the tokens of programs on other machines.
+  ///   - fleet: the pools of resources.
   ///   - remote: how they reach the daemon; nil if they can't.
   ///   - report: called with one line about each internal error.
   package init(
     _ operations: any ControlOperations, token: Secret, version: String, bodyLimit: Int = ControlServer.bodyLimit,
-    keepAlive: Duration = ControlServer.keepAlive, tokens: TokenBook? = nil, remote: RemoteAddress? = nil,
+    keepAlive: Duration = ControlServer.keepAlive, tokens: TokenBook? = nil, fleet: FleetService? = nil,
+    remote: RemoteAddress? = nil,
     report: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.operations = operations
     self.token = token
     self.tokens = tokens
+    self.fleet = fleet
     self.remote = remote
     health = Health(version: version, pid: getpid())
     streams = EventStreams()
@@ -101,6 +106,9 @@ package protocol ControlOperations: Sendable {
   func leasePorts(_ request: PortsRequest) async throws(DaemonError) -> PortList
   func ports() -> PortList
   func releasePort(_ port: UInt16) async throws(DaemonError)
+  func lease(_ request: LeaseRequest) async throws -> ResourceLease
+  func leases() async throws -> LeaseList
+  func endLease(_ id: String) async throws
   func counters() -> EnvironmentCounters
   /// The operations for a program on another machine, which sees only what it made itself.
   func serving(_ client: String) -> any ControlOperations
@@ -117,6 +125,7 @@ extension EnvironmentManager: ControlOperations {
       _ = try? beginEnd(id, because: .request, hasSucceeded: false)
     }
     for lease in pool.leases where lease.client == client { try? await releasePort(lease.port) }
+    for id in fleet?.leases(of: client) ?? [] { fleet?.end(id) }
   }
 }
 

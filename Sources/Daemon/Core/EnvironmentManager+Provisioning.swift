@@ -23,18 +23,22 @@ extension EnvironmentManager {
     _ request: ProvisioningRequest, for client: String?
   ) async throws(DaemonError) -> ProvisionedEnvironment {
     noteUse()
+    let id = UUID().uuidString.lowercased()
     do throws(DaemonError) {
+      // Waits for resources only as long as the client does.
+      let resources = try await leaseResources(request, for: id)
       // Runs to completion even if the client disconnects. Otherwise, nothing would end the environment.
       let result = await Task(executorPreference: workers) {
         [self] () async -> Result<ProvisionedEnvironment, DaemonError> in
         do throws(DaemonError) {
-          return .success(try await make(request, for: client))
+          return .success(try await make(id, request, resources, for: client))
         } catch {
           return .failure(error)
         }
       }.value
       return try result.get()
     } catch {
+      if !request.configuration.resources.isEmpty { fleet?.end(id) }
       tally.change { $0.refused += 1 }
       // The detail is for the client only: it may quote the request, such as a password in an upstream's URL.
       log.info("environment refused", ["status": .int(error.status), "reason": "\(error.title)"])
@@ -43,7 +47,7 @@ extension EnvironmentManager {
   }
 
   private func make(
-    _ request: ProvisioningRequest, for client: String?
+    _ id: String, _ request: ProvisioningRequest, _ resources: [String: LeasedResource]?, for client: String?
   ) async throws(DaemonError) -> ProvisionedEnvironment {
     if let cassette = request.cassette { try roots.check(cassette) }
     if let stubs = request.configuration.stubs { try roots.check(stubs, of: "stubs") }
@@ -53,10 +57,10 @@ extension EnvironmentManager {
     for folder in request.configuration.protoPaths { try roots.check(folder, of: "protoPaths") }
     let now = Date()
     let lifetime = try Lifetime(owner: request.owner?.pid, seconds: request.ttlSeconds, now: now)
-    let specification = try DaemonError.translating { () throws(CodedError) in
+    var specification = try DaemonError.translating { () throws(CodedError) in
       try EnvironmentSpecification(request.configuration, isChecked: true)
     }
-    let id = UUID().uuidString.lowercased()
+    specification.leased = resources
     let hosted = HostedEnvironment(
       id: id, name: specification.name, lifetime: lifetime, createdAt: now, client: client, store: store)
     let recording = specification.mayComeToRecord ? specification.cassette.map { ResolvedPath($0.base) } : nil
@@ -173,6 +177,7 @@ extension EnvironmentManager {
     journal.flush()
     hosted.saveNothingMore()
     removeFromStore(hosted.id)
+    if hosted.environment?.specification.holdsResources == true { fleet?.end(hosted.id) }
     // Last, so that the next owner of the ports finds no trace of the environment.
     pool.release(environment: hosted.id)
   }

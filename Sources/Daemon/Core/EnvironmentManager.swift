@@ -23,6 +23,8 @@ package final class EnvironmentManager: Sendable {
   /// The ports. The portserver leases from the same pool.
   package let pool: PortPool
   let store: any DaemonStore
+  /// The pools of resources; nil without any.
+  let fleet: FleetService?
   let server: HTTPServer
   let service: EnvironmentService
   let log: Log
@@ -51,14 +53,17 @@ package final class EnvironmentManager: Sendable {
   ///   - store: keeps the state for a restart.
   ///   - contracts: the absolute path of a folder that only its owner may enter.
   ///   - server: serves the environments; nil to create one.
+  ///   - fleet: the pools of resources.
   ///   - log: receives events.
   /// - Throws: if the system is out of threads or descriptors.
   package init(
-    _ configuration: DaemonConfiguration, store: any DaemonStore, contracts: String, server: HTTPServer? = nil, log: Log
+    _ configuration: DaemonConfiguration, store: any DaemonStore, contracts: String, server: HTTPServer? = nil,
+    fleet: FleetService? = nil, log: Log
   ) throws {
     self.configuration = configuration
     self.store = store
     self.contracts = contracts
+    self.fleet = fleet
     self.log = log
     isServerShared = server != nil
     let server = try server ?? HTTPServer()
@@ -103,6 +108,7 @@ package final class EnvironmentManager: Sendable {
     let gone = lifecycle.withLock { $0.owners }.filter { !$0.isAlive }
     let due = lifecycle.withLock { $0.due(at: now, isGone: gone.contains) }
     for (id, cause) in due { _ = try? beginEnd(id, because: cause) }
+    fleet?.tick()
     giveBackMemory()
   }
 
@@ -122,7 +128,7 @@ package final class EnvironmentManager: Sendable {
 
   /// Whether there has been no environment, lease or request for this many seconds.
   package func isIdle(for seconds: Double, now: ContinuousClock.Instant = .now) -> Bool {
-    guard lifecycle.withLock({ $0.entries.isEmpty }), pool.leases.isEmpty else {
+    guard lifecycle.withLock({ $0.entries.isEmpty }), pool.leases.isEmpty, fleet?.isInUse != true else {
       lastUse.withLock { $0 = now }
       return false
     }
@@ -210,7 +216,7 @@ extension EnvironmentManager {
     _ hosted: HostedEnvironment, isEnding: Bool, withContract: Bool
   ) throws(DaemonError) -> ProvisionedEnvironment {
     let environment = try running(hosted)
-    return ProvisionedEnvironment(
+    var described = ProvisionedEnvironment(
       id: hosted.id, name: hosted.name, state: isEnding ? "ending" : "ready", mode: hosted.mode,
       cassette: environment.specification.cassette?.har, port: Int(environment.mainPort),
       endpoints: environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) },
@@ -219,6 +225,8 @@ extension EnvironmentManager {
       endsAt: hosted.lifetime.endsAt.map { RFC3339.format($0) }, notes: environment.notes,
       contract: withContract
         ? try contract(of: environment, file: hosted.client == nil ? hosted.contract : nil) : nil)
+    if withContract { described.resources = environment.specification.leased }
+    return described
   }
 
   private func contract(

@@ -2,6 +2,7 @@ import Basics
 import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
+import Fleet
 import HTTPMessages
 import PortLeases
 
@@ -68,6 +69,21 @@ struct RemoteOperations: ControlOperations {
       throw DaemonError(404, "Port not leased", "port \(port) is not leased; list ports with: diorama port list")
     }
     try await manager.releasePort(port)
+  }
+
+  func lease(_ request: LeaseRequest) async throws -> ResourceLease {
+    guard request.owner == nil else { throw RemoteRequests.foreignOwner }
+    return try await manager.lease(request, for: client)
+  }
+
+  func leases() async throws -> LeaseList {
+    let own = Set(manager.fleet?.leases(of: client) ?? [])
+    return LeaseList(leases: try await manager.leases().leases.filter { own.contains($0.id) })
+  }
+
+  func endLease(_ id: String) async throws {
+    guard manager.fleet?.owner(of: id)?.client == client else { throw DaemonError.noLease(id) }
+    try await manager.endLease(id)
   }
 
   func counters() -> EnvironmentCounters { EnvironmentCounters() }

@@ -36,6 +36,8 @@ package final class Daemon: Sendable {
     package var folder: String
     /// The version that `/v1/health` reports.
     package var version: String
+    /// The environment variables, for settings with `env:`.
+    package var variables: [String: String] = [:]
     /// Inherited listening sockets.
     package var sockets = ActivatedSockets()
     /// Called once after the configured idle time; nil to keep running.
@@ -59,6 +61,7 @@ package final class Daemon: Sendable {
   private let listeners: ControlListeners
   private let remote: RemoteListener?
   private let tokens: TokenBook
+  private let fleet: FleetService
   private let control: ControlServer
   private let portserver: PortserverServer?
   private let files: ControlFiles
@@ -74,6 +77,7 @@ package final class Daemon: Sendable {
     var listeners: ControlListeners
     var remote: RemoteListener?
     var tokens: TokenBook
+    var fleet: FleetService
     var server: HTTPServer
     var manager: EnvironmentManager
   }
@@ -94,6 +98,8 @@ package final class Daemon: Sendable {
     let files = ControlFiles(folder: folder.path)
     try files.makeContracts()
     let tokens = try TokenBook(files)
+    let fleet = try FleetService(
+      options.configuration, files: files, version: options.version, variables: options.variables, log: log)
     let remote = try RemoteListener(options.configuration, files: files, log: log)
     let listeners = try ControlListeners(options, files: files, log: log)
     do {
@@ -101,13 +107,14 @@ package final class Daemon: Sendable {
       configuration.maximumConnections = OpenFiles.environmentConnections
       let server = try HTTPServer(configuration)
       let manager = try EnvironmentManager(
-        options.configuration, store: store, contracts: files.contracts, server: server, log: log)
+        options.configuration, store: store, contracts: files.contracts, server: server, fleet: fleet,
+        log: log)
       let parts = Parts(
-        folder: folder, store: store, files: files, listeners: listeners, remote: remote, tokens: tokens,
-        server: server,
-        manager: manager)
+        folder: folder, store: store, files: files, listeners: listeners, remote: remote, tokens: tokens, fleet: fleet,
+        server: server, manager: manager)
       do {
         try await manager.restore()
+        manager.startFleet()
         return try Daemon(parts, options, log: log)
       } catch {
         await server.stop(grace: .zero)
@@ -128,6 +135,7 @@ package final class Daemon: Sendable {
     listeners = parts.listeners
     remote = parts.remote
     tokens = parts.tokens
+    fleet = parts.fleet
     server = parts.server
     manager = parts.manager
     self.log = log
@@ -136,7 +144,7 @@ package final class Daemon: Sendable {
     let token = parts.files.left()?.token ?? Secret(Self.randomToken())
     control = ControlServer(
       manager, token: token, version: options.version, bodyLimit: options.configuration.limits.bodyBytes,
-      tokens: parts.tokens, remote: parts.remote?.address
+      tokens: parts.tokens, fleet: parts.fleet, remote: parts.remote?.address
     ) { reason in
       log.error("internal error in a request", ["reason": "\(reason)"])
     }
@@ -182,6 +190,8 @@ package final class Daemon: Sendable {
     control.refuse()
     await portserver?.stop()
     await manager.stop()
+    // Ends requests that wait for a resource.
+    await fleet.stop()
     // All journals are complete; gives clients that follow one the time to read it.
     await listeners.close()
     await remote?.close()

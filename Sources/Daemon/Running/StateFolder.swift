@@ -141,6 +141,10 @@ struct ControlFiles: Sendable {
   var contracts: String { "\(folder)/contracts" }
   /// The tokens of programs on other machines.
   var tokens: String { "\(folder)/tokens.json" }
+  /// The daemon's pools and leases, if it shares them with no other.
+  var fleet: String { "\(folder)/fleet.sqlite" }
+  /// The key for the secrets in it.
+  var storeKey: String { "\(folder)/store.key" }
   /// The self-signed certificate for them, and its key.
   var certificate: String { "\(folder)/tls.pem" }
   var certificateKey: String { "\(folder)/tls.key" }
@@ -173,6 +177,18 @@ struct ControlFiles: Sendable {
 
   /// Removes the control file.
   func remove() { unlink(control) }
+
+  /// The daemon's identity in its fleet, which stays the same across restarts.
+  func hostID() throws(CodedError) -> String {
+    let path = "\(folder)/host.id"
+    if let data = try? InputFile(path).read(atMost: 100) {
+      let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+      if UUID(uuidString: text) != nil { return text }
+    }
+    let id = UUID().uuidString.lowercased()
+    try write(Data("\(id)\n".utf8), to: path)
+    return id
+  }
 
   /// Creates the folder of launch contracts, which only this user may enter.
   func makeContracts() throws(CodedError) {

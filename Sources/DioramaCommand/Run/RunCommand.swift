@@ -37,6 +37,9 @@ enum RunCommand {
     let reportFiles = try ReportFiles(parsed)
 
     let service = try EnvironmentService()
+    let lease = try RunLease(&options.specification, terminal: terminal)
+    // Also if the environment cannot be provisioned.
+    defer { lease?.end(terminal) }
     let what = "opening \(options.specification.cassette.map(\.har) ?? "the environment")"
     let specification = options.specification
     let environment = try terminal.progress(what) { try service.provision(specification) }
@@ -79,6 +82,7 @@ enum RunCommand {
     if outcome.isTimedOut, let timeout = options.timeout {
       environment.fail(Self.timeoutFailure(timeout, isClockFrozen: isolation?.isClockFrozen == true))
     }
+    if lease?.isLost == true { environment.fail(RunLease.lost) }
     var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
         await isolation?.stop()

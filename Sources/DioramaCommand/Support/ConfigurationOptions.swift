@@ -220,6 +220,7 @@ struct ConfigurationOptions {
       }
       configuration.isolation?.map[origin] = url
     }
+    try readResources(&configuration)
     configuration.credentials = try options.all("--credential").map(credential)
     configuration.credentialFaults = options.all("--credential-fault").map { text in
       let parts = text.split(separator: ":", maxSplits: 1)
@@ -326,6 +327,15 @@ struct ConfigurationOptions {
     for (name, access) in try AccessOptions(options, command: command).access {
       configuration.upstreams[name, default: .init()].access = access
     }
+  }
+
+  private func readResources(_ configuration: inout EnvironmentConfiguration) throws(CodedError) {
+    let wait = try options.seconds("--resource-wait", upTo: 86_400, command: command)
+    for (name, query) in try ResourceQuery.queries(options, command: command) {
+      configuration.resources[name] = query
+      configuration.resources[name]?.waitSeconds = wait
+    }
+    guard wait == nil || !configuration.resources.isEmpty else { throw usage("--resource-wait needs --resource") }
   }
 
   private func credential(_ text: String) throws(CodedError) -> EnvironmentConfiguration.Credential {

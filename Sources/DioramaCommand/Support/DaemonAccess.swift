@@ -22,6 +22,12 @@ struct DaemonAccess {
   /// - Parameter options: with ``option``.
   init(local options: Options) { self.init(options, mayBeRemote: false) }
 
+  /// A connection to the daemon that the variables name.
+  init() {
+    mayBeRemote = true
+    home = .standard(variables: ProcessInfo.processInfo.environment)
+  }
+
   private init(_ options: Options, mayBeRemote: Bool) {
     self.mayBeRemote = mayBeRemote
     home =

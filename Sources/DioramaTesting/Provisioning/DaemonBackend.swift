@@ -26,6 +26,7 @@ struct DaemonBackend: EnvironmentBackend {
   let cassette: String?
   let endpoints: [String: String]
   let ports: [String: Int]
+  let resources: [String: LeasedResource]
   let notes: [String]
   private let id: String
   private let client: DaemonClient
@@ -52,7 +53,8 @@ struct DaemonBackend: EnvironmentBackend {
     endpoints = environment.endpoints
     self.ports = environment.ports
     notes = environment.notes
-    credentials = configuration.contractCredentials
+    resources = environment.resources ?? [:]
+    credentials = configuration.contractCredentials(with: resources)
     seen = Guarded(try Self.seen(environment, credentials))
   }
 
@@ -174,13 +176,19 @@ struct DaemonBackend: EnvironmentBackend {
 
 extension EnvironmentConfiguration {
   /// The contents and faults of the app's credential store, which the daemon doesn't return; nil if there are none.
-  fileprivate var contractCredentials: LaunchContract.Credentials? {
-    guard !credentials.isEmpty || !credentialFaults.isEmpty else { return nil }
-    return LaunchContract.Credentials(
-      items: credentials.map {
-        .init(service: $0.service, account: $0.account, group: $0.group, secret: Data($0.bytes ?? []))
-      },
-      faults: credentialFaults)
+  fileprivate func contractCredentials(with resources: [String: LeasedResource]) -> LaunchContract.Credentials? {
+    let items =
+      credentials.map {
+        LaunchContract.Credentials.Item(
+          service: $0.service, account: $0.account, group: $0.group, secret: Data($0.bytes ?? []))
+      }
+      + resources.sorted { $0.key < $1.key }.flatMap { label, resource in
+        (resource.secrets ?? [:]).sorted { $0.key < $1.key }.map {
+          .init(service: label, account: $0.key, secret: Data($0.value.utf8))
+        }
+      }
+    guard !items.isEmpty || !credentialFaults.isEmpty else { return nil }
+    return LaunchContract.Credentials(items: items, faults: credentialFaults)
   }
 }
 
@@ -210,10 +218,23 @@ enum SharedDaemons {
   static func provision(
     _ request: ProvisioningRequest, _ daemon: DaemonPlace
   ) async throws(CodedError) -> (DaemonClient, ProvisionedEnvironment) {
+    try await call(daemon) { client throws(DaemonClientError) in (client, try await client.provision(request)) }
+  }
+
+  /// Calls a daemon.
+  ///
+  /// - Parameters:
+  ///   - daemon: the daemon; one of this machine is started if none is running.
+  ///   - work: the call.
+  /// - Returns: the answer.
+  /// - Throws: a `CodedError`.
+  static func call<Answer>(
+    _ daemon: DaemonPlace, _ work: (DaemonClient) async throws(DaemonClientError) -> Answer
+  ) async throws(CodedError) -> Answer {
     do throws(DaemonClientError) {
       if let client = clients.withLock({ $0[daemon] }) {
         do {
-          return (client, try await client.provision(request))
+          return try await work(client)
         } catch {
           // An idle daemon exits, possibly since the last request.
           guard error.kind == .dead else { throw error }
@@ -225,7 +246,7 @@ enum SharedDaemons {
         case .remote(let remote): try await DaemonClient.connect(to: remote)
         }
       clients.withLock { $0[daemon] = new }
-      return (new, try await new.provision(request))
+      return try await work(new)
     } catch {
       throw CodedError(error)
     }
@@ -235,4 +256,57 @@ enum SharedDaemons {
   private static var program: String? {
     try? Executable.find("diorama", path: ProcessInfo.processInfo.environment["PATH"])
   }
+}
+
+/// The resources of an environment in this process, which a daemon leases.
+struct TestLease: Sendable {
+  let resources: [String: LeasedResource]
+  private let id: String
+  private let daemon: DaemonPlace
+
+  static let lost =
+    "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
+    + "restarted; run the test again"
+
+  /// Leases what an environment needs.
+  ///
+  /// - Parameters:
+  ///   - settings: the checked settings.
+  ///   - isContinuousIntegration: whether `CI` is set.
+  ///   - variables: the process's variables.
+  /// - Returns: nil if it needs nothing.
+  /// - Throws: a `CodedError` if the resources do not exist, or are not free in time.
+  init?(
+    _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, variables: [String: String]
+  ) async throws(CodedError) {
+    guard !settings.resources.isEmpty else { return nil }
+    let needed = try EmbeddedHosting.resourcesToLease(settings, isContinuousIntegration: isContinuousIntegration)
+    guard !needed.isEmpty else { return nil }
+    let request = LeaseRequest(
+      id: UUID().uuidString.lowercased(), resources: needed,
+      owner: Owner(pid: ProcessInfo.processInfo.processIdentifier))
+    daemon = .local(.standard(variables: variables))
+    let lease = try await SharedDaemons.call(daemon) { client throws(DaemonClientError) in
+      try await client.lease(request)
+    }
+    id = lease.id
+    resources = lease.resources
+  }
+
+  /// Whether another test may have the resources now.
+  var isLost: Bool {
+    get async {
+      let list = try? await SharedDaemons.call(daemon) { client throws(DaemonClientError) in try await client.leases() }
+      // A daemon that does not answer keeps its leases.
+      return list.map { list in !list.leases.contains { $0.id == id && $0.state == "held" } } ?? false
+    }
+  }
+
+  /// Returns the resources. Without a daemon, they are returned once the next one sees that this process has ended.
+  func end() async {
+    try? await SharedDaemons.call(daemon) { client throws(DaemonClientError) in try await client.endLease(id) }
+  }
+
+  /// Returns the resources, without waiting for it.
+  func endSoon() { Task { await end() } }
 }

@@ -31,16 +31,30 @@ import EnvironmentConfiguration
     ///   - settings: the checked settings.
     ///   - isContinuousIntegration: whether `CI` is set, so that `once` never records.
     ///   - journal: the path of a file for the journal with requests; nil for none.
+    ///   - lease: the environment's resources; nil if it has none.
     /// - Returns: the environment.
     /// - Throws: a `CodedError`.
     static func provision(
-      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, journal: String?
+      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, journal: String?, lease: TestLease?
     ) throws(CodedError) -> any EnvironmentBackend {
       var specification = try EnvironmentSpecification(settings, isChecked: true)
       specification.journalFile = journal
       specification.journalsRequests = journal != nil
       specification.isContinuousIntegration = isContinuousIntegration
-      return try EmbeddedBackend(specification, ports: settings.ports)
+      specification.leased = lease?.resources
+      do throws(CodedError) { return try EmbeddedBackend(specification, ports: settings.ports, lease: lease) } catch {
+        lease?.endSoon()
+        throw error
+      }
+    }
+
+    /// What must be leased before the environment is provisioned; see the service.
+    static func resourcesToLease(
+      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool
+    ) throws(CodedError) -> [String: ResourceQuery] {
+      var specification = try EnvironmentSpecification(settings, isChecked: true)
+      specification.isContinuousIntegration = isContinuousIntegration
+      return try specification.resourcesToLease()
     }
   }
 
@@ -49,19 +63,22 @@ import EnvironmentConfiguration
     private let environment: Environment
     /// Kept until the end, because a reservation ends with its value.
     private let reservations: [String: PortReservation]
+    private let lease: TestLease?
 
     /// Provisions the environment.
     ///
     /// - Parameters:
     ///   - specification: the environment.
     ///   - ports: names of free ports.
+    ///   - lease: the environment's resources.
     /// - Throws: a `CodedError`.
-    init(_ specification: EnvironmentSpecification, ports: [String]) throws(CodedError) {
+    init(_ specification: EnvironmentSpecification, ports: [String], lease: TestLease?) throws(CodedError) {
       var specification = specification
       var reservations: [String: PortReservation] = [:]
       for name in ports { reservations[name] = try PortReservation() }
       specification.ports = reservations.mapValues(\.port)
       self.reservations = reservations
+      self.lease = lease
       environment = try SharedService.service.get().provision(specification)
     }
 
@@ -71,6 +88,7 @@ import EnvironmentConfiguration
     var now: Date { environment.now }
     var notes: [String] { environment.notes }
     var ports: [String: Int] { reservations.mapValues { Int($0.port) } }
+    var resources: [String: LeasedResource] { environment.specification.leased ?? [:] }
     var endpoints: [String: String] {
       environment.upstreams.reduce(into: [:]) { $0[$1.name] = environment.endpoint($1.name) }
     }
@@ -127,7 +145,10 @@ import EnvironmentConfiguration
     func journalPage(after number: Int) -> JournalPage { environment.journalPage(after: number, limit: 1000) }
 
     func end(hasSucceeded: Bool, expectsRequests: Bool) async -> Report {
-      await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
+      if let lease, await lease.isLost { environment.fail(TestLease.lost) }
+      let report = await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
+      await lease?.end()
+      return report
     }
   }
 
@@ -151,8 +172,12 @@ import EnvironmentConfiguration
       try ProjectFile.read(path, acceptsPipes: false) { _ in }
     }
 
+    static func resourcesToLease(
+      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool
+    ) throws(CodedError) -> [String: ResourceQuery] { [:] }
+
     static func provision(
-      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, journal: String?
+      _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, journal: String?, lease: TestLease?
     ) throws(CodedError) -> any EnvironmentBackend {
       throw CodedError(
         .usage,

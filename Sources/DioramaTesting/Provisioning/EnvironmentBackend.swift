@@ -14,6 +14,8 @@ protocol EnvironmentBackend: Sendable {
   /// The local URLs by upstream name.
   var endpoints: [String: String] { get }
   var ports: [String: Int] { get }
+  /// Resources of the fleet, with secrets.
+  var resources: [String: LeasedResource] { get }
   /// Messages for the user from provisioning.
   var notes: [String] { get }
 

@@ -67,7 +67,7 @@ extension Trait where Self == EnvironmentTrait {
     playsUniquely: Bool? = nil, redaction: TestEnvironment.RedactionRules? = nil,
     rewriting: TestEnvironment.RewritingRules? = nil, dates: TestEnvironment.DateShift? = nil,
     isolation: TestEnvironment.IsolationSettings? = nil,
-    host: TestEnvironment.Host? = nil
+    resources: [String: TestEnvironment.ResourceRequest] = [:], host: TestEnvironment.Host? = nil
   ) -> Self {
     environment(
       TestEnvironment.Configuration(
@@ -78,7 +78,8 @@ extension Trait where Self == EnvironmentTrait {
         credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
         policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
         rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
-        rewriting: rewriting, dates: dates, isolation: isolation, host: host))
+        rewriting: rewriting, dates: dates, isolation: isolation, resources: resources,
+        host: host))
   }
 
   /// Runs each test in its own environment, with a configuration that tests can share.

@@ -29,7 +29,8 @@ extension TestEnvironment {
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
     ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil, playsUniquely: Bool? = nil,
     redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil,
-    isolation: IsolationSettings? = nil, host: Host? = nil,
+    isolation: IsolationSettings? = nil,
+    resources: [String: ResourceRequest] = [:], host: Host? = nil,
     file: StaticString = #filePath, line: UInt = #line
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
@@ -39,7 +40,8 @@ extension TestEnvironment {
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
-      rewriting: rewriting, dates: dates, isolation: isolation, host: host)
+      rewriting: rewriting, dates: dates, isolation: isolation, resources: resources,
+      host: host)
     return try await provision(configuration, for: testCase, file: file, line: line)
   }
 
@@ -96,7 +98,8 @@ extension TestEnvironment {
     policies: Policies? = nil, streams: StreamPace? = nil, allowedHosts: [String] = [], decodedLimit: Int? = nil,
     ports: [String] = [], rules: MatchingRules? = nil, order: PlaybackOrder? = nil, playsUniquely: Bool? = nil,
     redaction: RedactionRules? = nil, rewriting: RewritingRules? = nil, dates: DateShift? = nil,
-    isolation: IsolationSettings? = nil, host: Host? = nil,
+    isolation: IsolationSettings? = nil,
+    resources: [String: ResourceRequest] = [:], host: Host? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestEnvironment {
     let configuration = Configuration(
@@ -106,7 +109,8 @@ extension TestEnvironment {
       credentials: credentials, credentialFaults: credentialFaults, clock: clock, seed: seed, cassette: cassette,
       policies: policies, streams: streams, allowedHosts: allowedHosts, decodedLimit: decodedLimit, ports: ports,
       rules: rules, order: order, playsUniquely: playsUniquely, redaction: redaction,
-      rewriting: rewriting, dates: dates, isolation: isolation, host: host)
+      rewriting: rewriting, dates: dates, isolation: isolation, resources: resources,
+      host: host)
     return try await provision(configuration, case: name, sourceLocation: sourceLocation)
   }
 

@@ -85,7 +85,10 @@ public final class TestEnvironment: Sendable {
         if let daemon {
           try await DaemonBackend(settings, isContinuousIntegration: isContinuousIntegration, daemon: daemon)
         } else {
-          try EmbeddedHosting.provision(settings, isContinuousIntegration: isContinuousIntegration, journal: journal)
+          try EmbeddedHosting.provision(
+            settings, isContinuousIntegration: isContinuousIntegration, journal: journal,
+            lease: try await TestLease(settings, isContinuousIntegration: isContinuousIntegration, variables: variables)
+          )
         }
     } catch {
       throw DioramaTestingError(error.kind == .usage ? .usage : .environment, error.message)
@@ -164,7 +167,7 @@ public final class TestEnvironment: Sendable {
     return port
   }
 
-  private func unknown(
+  func unknown(
     _ what: String, _ name: String, _ names: [String], _ argument: String
   ) -> DioramaTestingError {
     let near = EditDistance.likely(name, among: names)

@@ -68,6 +68,7 @@ extension TestEnvironment {
     ///   - rewriting: exceptions from the rewriting of upstream URLs in responses.
     ///   - dates: moves dates in replayed responses to the clock's time.
     ///   - isolation: lets `diorama env enter` run programs with fixed URLs in the environment.
+    ///   - resources: scarce things that the test needs for itself, such as test accounts, by name.
     ///   - host: this process or a daemon; by default as the variable `DIORAMA_DAEMON` sets it, otherwise this process.
     public init(
       _ mode: Mode? = nil, upstreams: [String: String] = [:], access: [String: UpstreamAccess] = [:],
@@ -79,7 +80,8 @@ extension TestEnvironment {
       seed: String? = nil, cassette: String? = nil, policies: Policies? = nil, streams: StreamPace? = nil,
       allowedHosts: [String] = [], decodedLimit: Int? = nil, ports: [String] = [], rules: MatchingRules? = nil,
       order: PlaybackOrder? = nil, playsUniquely: Bool? = nil, redaction: RedactionRules? = nil,
-      rewriting: RewritingRules? = nil, dates: DateShift? = nil, isolation: IsolationSettings? = nil, host: Host? = nil
+      rewriting: RewritingRules? = nil, dates: DateShift? = nil, isolation: IsolationSettings? = nil,
+      resources: [String: ResourceRequest] = [:], host: Host? = nil
     ) {
       self.host = host
       settings.mode = mode?.rawValue
@@ -116,6 +118,7 @@ extension TestEnvironment {
       settings.rewriting = rewriting?.rules
       settings.dates = dates?.rules
       settings.isolation = isolation?.settings
+      settings.resources = resources.mapValues(\.query)
     }
 
     private mutating func json(_ values: [String: Value], _ what: String) -> [String: JSON] {

@@ -52,6 +52,7 @@ extension Environment {
     for (name, port) in specification.ports {
       variables["DIORAMA_PORT_" + Self.variableName(name)] = String(port)
     }
+    variables.merge(specification.resourceVariables) { $1 }
     // The command already has the machine's own time zone.
     if let zone = specification.clock.timeZone ?? replay?.header.timeZone { variables["TZ"] = zone }
     return variables

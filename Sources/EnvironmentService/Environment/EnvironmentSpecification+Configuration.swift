@@ -61,6 +61,7 @@ extension EnvironmentSpecification {
       try Self.credential(index, item)
     }
     credentialFaults = configuration.credentialFaults
+    if !configuration.resources.isEmpty { resources = configuration.resources }
     try configuration.checkRules()
     rules = configuration.matching
     order = configuration.matching?.order

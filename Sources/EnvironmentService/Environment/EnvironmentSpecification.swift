@@ -1,5 +1,6 @@
 package import Basics
 package import Cassettes
+package import ControlAPI
 package import EnvironmentConfiguration
 package import Foundation
 package import HTTPMessages
@@ -83,6 +84,10 @@ package struct EnvironmentSpecification: Sendable, Codable {
   package var values: [String: JSON] = [:]
   /// Secrets in the app's in-memory credential store.
   package var credentials: [Credential] = []
+  /// What the environment needs of the fleet's pools, by name; nil for nothing.
+  package var resources: [String: ResourceQuery]?
+  /// What it has of them: leased, or in their place what was recorded.
+  package var leased: [String: LeasedResource]?
   /// Simulated faults of that store.
   package var credentialFaults: [LaunchContract.Credentials.Fault] = []
   /// Free ports for the app to bind, by name.
@@ -168,6 +173,7 @@ extension EnvironmentSpecification.Credential {
 extension EnvironmentSpecification {
   /// The contents and faults of the app's credential store, for the contract; nil if there are none.
   var contractCredentials: LaunchContract.Credentials? {
+    let credentials = credentials + resourceCredentials
     guard !credentials.isEmpty || !credentialFaults.isEmpty else { return nil }
     return LaunchContract.Credentials(
       items: credentials.map {
@@ -187,7 +193,7 @@ extension EnvironmentSpecification {
   func redactor(token: String, schemas: GRPCSchemaSet) throws(CodedError) -> Redactor {
     let compiled = try redaction.compiled()
     return Redactor(
-      (credentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
+      (credentials + resourceCredentials + accessSecrets(compiled)).map(\.named), token: token, rules: compiled,
       decodedLimit: decodedLimit ?? Redactor.usualDecodedLimit, schemas: schemas)
   }
 

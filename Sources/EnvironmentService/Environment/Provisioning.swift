@@ -44,6 +44,12 @@ package enum Provisioning {
       if mode == .record, let note = try UnfinishedRecording.takeUp(location, before: .record) { notes.append(note) }
     }
     let recorded = stored?.cassette.header
+    if specification.leased == nil, !(specification.resources ?? [:]).isEmpty {
+      guard !mode.mayReachNetwork else {
+        throw CodedError(.usage, "the resources of the environment were not leased; create it with a daemon")
+      }
+      specification.leased = specification.placeholders(recorded)
+    }
     if let mapped = recorded?.mapped, !mapped.isEmpty { specification.mappedOrigins = mapped }
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)
     try specification.checkAccess(to: upstreams, reads: mode.mayReachNetwork)
@@ -101,6 +107,7 @@ package enum Provisioning {
       var header = CassetteHeader(
         recordedAt: recordedAt, timeZone: clock.timeZone, locale: clock.locale,
         seed: seed, upstreams: upstreams)
+      header.resources = specification.recordedResources
       header.mapped = (specification.isolation?.map ?? [:]).keys.sorted().compactMap { try? Origin(parsing: $0) }
       recorder = try CassetteRecorder(
         location: location, header: header, purpose: mode == .extend ? .extend : .record)
@@ -150,7 +157,7 @@ package enum Provisioning {
   }
 
   /// Resolves `once` to `record` or `replay`, and checks that the mode has a cassette if it needs one.
-  private static func resolve(_ specification: EnvironmentSpecification) throws(CodedError) -> Mode {
+  static func resolve(_ specification: EnvironmentSpecification) throws(CodedError) -> Mode {
     guard specification.mode.needsCassette else { return specification.mode }
     guard let location = specification.cassette else {
       let what =

@@ -78,7 +78,7 @@ struct AnsweredStatusTests {
     private let check: DocumentCheck
 
     init() throws {
-      test = try TestManager(store: store) {
+      test = try TestManager(store: store, hasPools: true) {
         $0.limits.environments = 3
         $0.limits.waits = 1
         $0.limits.leases = 20
@@ -87,10 +87,11 @@ struct AnsweredStatusTests {
       tokens = test.folder.path + "/tokens"
       try FileManager.default.createDirectory(atPath: tokens, withIntermediateDirectories: false)
       let server = ControlServer(
-        test.manager, token: Secret("t"), version: "1", tokens: try TokenBook(folder: tokens)
+        test.manager, token: Secret("t"), version: "1", tokens: try TokenBook(folder: tokens), fleet: test.fleet
       ) { line in
         told.withLock { $0.append(line) }
       }
+      test.manager.startFleet()
       handler = server.handler(.loopback(port: 1))
       check = DocumentCheck(
         document: try JSON.parse(Array(JSON.encode(OpenAPI.document(version: "1", bodyLimit: 1 << 20)))))
@@ -158,6 +159,7 @@ struct AnsweredStatusTests {
         try await asked.call("GET", "\(root)/\(live)/journal", headers: ["Accept": "text/event-stream"]))
       note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", "{}"))
       note("moveClock", try await asked.call("POST", "\(root)/\(live)/clock", #"{"advance": 1}"#))
+      note("leaseResources", try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "none"}}"#))
       withExtendedLifetime(follower) {}
     }
     note("patchEnvironment", try await asked.call("PATCH", "\(root)/\(live)", #"{"mode": "replay"}"#))
@@ -172,6 +174,8 @@ struct AnsweredStatusTests {
     note(
       "patchEnvironment",
       try await asked.call("PATCH", "\(root)/\(live)", #"{"toggles": {"a": 1}, "timeoutSeconds": 0}"#))
+
+    try await provokePools(asked, note)
 
     let cassette = asked.test.folder.path + "/cassette"
     let recording = #"{"mode": "record", "cassette": "\#(cassette)", "upstreams": {"a": "https://a.example"}}"#
@@ -210,6 +214,40 @@ struct AnsweredStatusTests {
     #expect(asked.told.withLock { $0 } == [])
     await asked.test.stop()
     return found
+  }
+
+  private static func provokePools(_ asked: Asked, _ note: (String, (status: Int, json: JSON)) -> Void) async throws {
+    let pool = #"{"name": "a"}"#
+    try await asked.call("POST", "/v1/pools", pool)
+    note("createPool", try await asked.call("POST", "/v1/pools", pool))
+    let resources = #"{"resources": [{"name": "one", "attributes": {"plan": "free"}, "secrets": {"pin": "1"}}]}"#
+    try await asked.call("POST", "/v1/pools/a/resources", resources)
+    note("importResources", try await asked.call("POST", "/v1/pools/b/resources", resources))
+    note(
+      "importResources",
+      try await asked.call(
+        "POST", "/v1/pools/a/resources", #"{"resources": [{"name": "two", "attributes": {"name": "x"}}]}"#))
+    try await asked.call("GET", "/v1/pools")
+    try await asked.call("GET", "/v1/pools/a/resources")
+    note("listResources", try await asked.call("GET", "/v1/pools/b/resources"))
+    note("changeResource", try await asked.call("PATCH", "/v1/pools/a/resources/two", #"{"retired": true}"#))
+    note("removePool", try await asked.call("DELETE", "/v1/pools/b"))
+    note("leaseResources", try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "b"}}"#))
+    note(
+      "leaseResources",
+      try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "a"}, "waitSeconds": 86400}"#))
+    let environment = try await asked.provision(
+      #"{"mode": "proxy", "upstreams": {"a": "https://a.example"}, "resources": {"x": {"pool": "a"}}}"#)
+    note(
+      "leaseResources", try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "a"}, "waitSeconds": 0.01}"#))
+    try await asked.call("GET", "/v1/leases")
+    note("removePool", try await asked.call("DELETE", "/v1/pools/a"))
+    note("endLease", try await asked.call("DELETE", "/v1/leases/\(environment)"))
+    try await asked.call("DELETE", "/v1/environments/\(environment)")
+    let lease = try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "a"}}"#).json["id"]?.string ?? ""
+    try await asked.call("DELETE", "/v1/leases/\(lease)")
+    note("endLease", try await asked.call("DELETE", "/v1/leases/\(lease)"))
+    try await asked.call("DELETE", "/v1/pools/a")
   }
 
   /// An app that follows the environment and never applies a change.

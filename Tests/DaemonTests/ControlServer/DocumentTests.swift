@@ -44,6 +44,22 @@ struct DocumentTests {
     .init(method: "DELETE", template: "/v1/ports/{port}", status: 204),
     .init(method: "DELETE", template: "/v1/ports/{port}", target: "/v1/ports/1", status: 404),
     .init(method: "DELETE", template: "/v1/ports/{port}", target: "/v1/ports/x", status: 400),
+    .init(method: "POST", template: "/v1/leases", body: #"{"resources": {"patient": "patients"}}"#, status: 201),
+    .init(method: "POST", template: "/v1/leases", body: #"{"resources": {"patient": "a b"}}"#, status: 400),
+    .init(method: "GET", template: "/v1/leases", status: 200),
+    .init(method: "DELETE", template: "/v1/leases/{id}", target: "/v1/leases/l1", status: 204),
+    .init(method: "DELETE", template: "/v1/leases/{id}", status: 404),
+    .init(method: "POST", template: "/v1/pools", body: #"{"name": "patients", "cleans": false}"#, status: 204),
+    .init(method: "POST", template: "/v1/pools", body: #"{"name": "patients"}"#, status: 422),
+    .init(method: "GET", template: "/v1/pools", status: 200),
+    .init(
+      method: "POST", template: "/v1/pools/{pool}/resources",
+      body: #"{"resources": [{"name": "anna", "attributes": {"plan": "free"}, "secrets": {"pin": "1"}}]}"#, status: 200),
+    .init(method: "GET", template: "/v1/pools/{pool}/resources", status: 200),
+    .init(
+      method: "PATCH", template: "/v1/pools/{pool}/resources/{resource}", body: #"{"retired": true}"#, status: 204),
+    .init(method: "DELETE", template: "/v1/pools/{pool}", status: 204),
+    .init(method: "DELETE", template: "/v1/pools/{pool}", status: 404),
     .init(method: "POST", template: "/v1/tokens", body: #"{"name": "ci"}"#, status: 201),
     .init(method: "POST", template: "/v1/tokens", body: #"{"name": "ci"}"#, status: 409),
     .init(method: "GET", template: "/v1/tokens", status: 200),
@@ -53,16 +69,23 @@ struct DocumentTests {
     .init(method: "DELETE", template: "/v1/environments/{id}", status: 410),
   ]
 
+  /// A request's target for a path of the document.
+  private static func target(of template: String) -> String {
+    [("id", "e1"), ("port", "20005"), ("pool", "patients"), ("resource", "anna")].reduce(template) {
+      $0.replacing("{\($1.0)}", with: $1.1)
+    }
+  }
+
   @Test("describes every answer")
   func truth() async throws {
     let operations = FakeOperations()
     operations.state.withLock { $0.entries = (1...3).map(FakeOperations.entry) }
-    try await withControlServer(operations) { served in
+    try await withControlServer(operations, hasPools: true) { served in
       let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
       for sample in Self.samples {
         let target =
           sample.target
-          ?? sample.template.replacing("{id}", with: "e1").replacing("{port}", with: "20005")
+          ?? Self.target(of: sample.template)
         let answer = try await served.call(sample.method, target, headers: sample.headers, body: sample.body)
         #expect(answer.status == sample.status, "\(sample.method) \(target): \(answer.text.prefix(300))")
         #expect(
@@ -79,7 +102,7 @@ struct DocumentTests {
     try await withControlServer { served in
       let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
       for route in RouteTable.all {
-        let target = route.path.text.replacing("{id}", with: "e1").replacing("{port}", with: "20005")
+        let target = Self.target(of: route.path.text)
         var requests = [served.request(route.method, target, headers: ["Origin: null"])]
         if !route.isOpen { requests.append(served.request(route.method, target, authorization: .some(nil))) }
         if route.body != nil { requests.append(served.request(route.method, target, body: "{}", type: "text/plain")) }
@@ -101,7 +124,7 @@ struct DocumentTests {
     let route = try #require(RouteTable.all.first { $0.operation == operation })
     try await withControlServer { served in
       let check = DocumentCheck(document: try await served.call("GET", "/openapi.json").json)
-      let target = route.path.text.replacing("{id}", with: "e1").replacing("{port}", with: "20005")
+      let target = Self.target(of: route.path.text)
       let long = String(repeating: "x", count: 33_000)
       let requests = [
         (414, served.request(route.method, target + "?" + long)),

@@ -49,24 +49,32 @@ struct RunningControlServer: Sendable {
 /// Serves the control API while `body` runs.
 func withControlServer<Value: Sendable>(
   _ operations: FakeOperations = FakeOperations(), keepAlive: Duration = .seconds(15),
-  _ body: (RunningControlServer) async throws -> Value
+  hasPools: Bool = false, _ body: (RunningControlServer) async throws -> Value
 ) async throws -> Value {
   let server = try HTTPServer()
   let folder = try ScratchFolder()
   defer { withExtendedLifetime(folder) {} }
+  let fleet =
+    hasPools
+    ? try FleetService(
+      DaemonConfiguration(), files: ControlFiles(folder: folder.path), version: "1", variables: [:],
+      log: Log(level: .critical)) : nil
+  fleet?.start(hasEnvironment: { _ in false }, lost: { _ in })
   let control = ControlServer(
     operations, token: Secret(RunningControlServer.token), version: "1.2.3", bodyLimit: 1 << 20, keepAlive: keepAlive,
-    tokens: try TokenBook(folder: folder.path))
+    tokens: try TokenBook(folder: folder.path), fleet: fleet)
   let reserved = try server.reserve()
   try reserved.serve(handler: control.handler(.loopback(port: reserved.port)))
   let served = RunningControlServer(port: reserved.port, server: control, operations: operations)
   do {
     let value = try await body(served)
     control.close()
+    await fleet?.stop()
     await server.stop(grace: .seconds(2))
     return value
   } catch {
     control.close()
+    await fleet?.stop()
     await server.stop(grace: .zero)
     throw error
   }
@@ -229,6 +237,27 @@ final class FakeOperations: ControlOperations {
   func releasePort(_ port: UInt16) async throws(DaemonError) {
     try check()
     guard port == 20_005 else { throw DaemonError(404, "Port not leased", "\(port) is free") }
+  }
+
+  static let resourceLease = ResourceLease(
+    id: "l1", state: "held", host: "ci-1", owner: Owner(pid: 77), since: time, endsAt: time, waitedSeconds: 0.5,
+    resources: [
+      "patient": LeasedResource(
+        pool: "patients", name: "anna", attributes: ["plan": "premium"], secrets: ["password": "p"], fence: 3)
+    ])
+
+  func lease(_ request: LeaseRequest) async throws -> ResourceLease {
+    try check()
+    return Self.resourceLease
+  }
+
+  func leases() async throws -> LeaseList {
+    LeaseList(leases: [Self.resourceLease], store: StoreStatus(name: "a", away: "b", held: 1, waiting: 0))
+  }
+
+  func endLease(_ id: String) async throws {
+    try check()
+    guard id == "l1" else { throw DaemonError.noLease(id) }
   }
 
   func counters() -> EnvironmentCounters {

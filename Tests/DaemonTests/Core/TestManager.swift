@@ -19,16 +19,19 @@ final class TestManager: Sendable {
   let manager: EnvironmentManager
   let store: any DaemonStore
   let folder: ScratchFolder
+  /// Pools of resources; nil unless asked for.
+  let fleet: FleetService?
   let log = Guarded<[String]>([])
   private let server: HTTPServer
 
   /// - Parameters:
   ///   - store: nil for a new one.
   ///   - folder: nil for a new one.
+  ///   - hasPools: whether to keep pools of resources, in the folder.
   ///   - configure: changes the configuration.
   /// - Throws: if the system is out of threads.
   init(
-    store: (any DaemonStore)? = nil, folder: ScratchFolder? = nil,
+    store: (any DaemonStore)? = nil, folder: ScratchFolder? = nil, hasPools: Bool = false,
     _ configure: (inout DaemonConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = DaemonConfiguration()
@@ -39,14 +42,21 @@ final class TestManager: Sendable {
     self.folder = folder
     server = try HTTPServer()
     let log = log
+    fleet =
+      !hasPools
+      ? nil
+      : try FleetService(
+        configuration, files: ControlFiles(folder: folder.path), version: "1", variables: [:],
+        log: Log(level: .critical))
     manager = try EnvironmentManager(
-      configuration, store: store, contracts: folder.path, server: server,
+      configuration, store: store, contracts: folder.path, server: server, fleet: fleet,
       log: Log(level: .debug) { line in log.withLock { $0.append(String(decoding: line, as: UTF8.self)) } })
   }
 
   /// Stops the manager regularly.
   func stop() async {
     await manager.stop()
+    await fleet?.stop()
     await server.stop()
   }
 

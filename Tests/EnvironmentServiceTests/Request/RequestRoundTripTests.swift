@@ -25,6 +25,7 @@ struct RequestRoundTripTests {
     configuration.values = ["location": .string("51.5,-0.1")]
     configuration.credentials = [.init(service: "clinic", account: "token", group: "team", secret: Secret("AP8K"))]
     configuration.credentialFaults = [.init("failWrite", nth: 2, error: "cancelled")]
+    configuration.resources = ["patient": .init(pool: "patients", where: ["plan": "premium"], waitSeconds: 5)]
     configuration.redaction = RedactionRules()
     configuration.redaction?.json = ["$..pin"]
     configuration.rewriting = RewritingRules()
@@ -67,6 +68,7 @@ struct RequestRoundTripTests {
     #expect(there.toggles == configuration.toggles && there.defaults == configuration.defaults)
     #expect(there.values == configuration.values && there.credentials.map(\.secret) == [[0, 255, 10]])
     #expect(there.credentialFaults == configuration.credentialFaults)
+    #expect(there.resources == configuration.resources)
     #expect(there.rules?.rules.count == 1 && there.order == .state && there.playsUniquely)
     #expect(there.redaction == configuration.redaction && there.rewriting == configuration.rewriting)
     #expect(there.policies?.expiresAfterDays == 30.5 && there.policies?.expired == .warn)

@@ -13,6 +13,9 @@ extension Schemas {
       .optional("owner", .reference("Owner")),
       .required("createdAt", .instant),
       .optional("endsAt", .instant, "When it expires; omitted if it ends only with its owner."),
+      .optional(
+        "resources", .map(anyName, to: .reference("LeasedResource")),
+        "The leased resources, with secrets, by their names in the configuration; missing in lists."),
       .required("notes", .list(of: .words), "Messages for the user from provisioning."),
       .optional("contract", .reference("Contract"), "Omitted in lists."),
     ])

@@ -17,6 +17,9 @@ enum Schemas {
     "StringRequest": stringRequest, "StringAnswer": stringAnswer,
     "JournalPage": journalPage, "JournalEntry": journalEntry, "Report": report,
     "PortsRequest": portsRequest, "PortList": portList, "Lease": lease,
+    "LeaseRequest": leaseRequest, "ResourceLease": resourceLease, "LeasedResource": leasedResource,
+    "LeaseList": leaseList, "PoolSettings": poolSettings, "PoolList": poolList, "PoolResources": poolResources,
+    "ResourceImport": resourceImport, "ImportResult": importResult, "ResourcePatch": resourcePatch,
     "TokenRequest": tokenRequest, "CreatedToken": createdToken, "TokenList": tokenList, "RemoteAddress": remoteAddress,
   ]
 
@@ -82,6 +85,112 @@ extension Schemas {
       .optional("since", .instant), .optional("endsAt", .instant, "When the lease expires."),
       .optional("environment", identifier, "The environment that the port belongs to."), .optional("hold", .boolean),
     ])
+}
+
+extension Schemas {
+  static let poolName = Schema.text(EnvironmentConfiguration.poolName)
+  static let resourceName = Schema.line(1...200)
+  private static let texts = Schema.map(TextRule(.line, count: 1...200), to: .line(0...1000), atMost: 100)
+  private static let secrets = Schema.map(TextRule(.line, count: 1...200), to: .text(.any, 0...65_536), atMost: 100)
+
+  static let leaseRequest = Schema.record(
+    "Resources to lease together.",
+    [
+      .optional("id", .text(.identifier, 36...36), "A UUID; a repeated request with the same one gets the same lease."),
+      .required(
+        "resources",
+        .map(
+          TextRule(.line, count: 1...200),
+          to: .shorthand(EnvironmentConfiguration.poolName, EnvironmentConfiguration.resourceQuery),
+          atMost: EnvironmentConfiguration.Limits.things), "What is needed, by names of the caller's choice."),
+      .optional(
+        "waitSeconds", timeout, "How long to wait (default: the longest of the resources' own, or 60)."),
+      .optional("owner", .reference("Owner"), "The lease ends when this process does."),
+      .optional(
+        "ttlSeconds", timeToLive, "The lease ends after this many seconds (default: 3600 without an owner)."),
+    ])
+
+  static let leasedResource = Schema.record(
+    "A leased resource.",
+    [
+      .required("pool", poolName), .required("name", .words), .required("attributes", texts),
+      .optional("secrets", secrets, "Missing in lists."),
+      .required(
+        "fence", .count,
+        "Grows with each lease of the resource, so that a system can refuse a holder that lost it; 0 in replay."),
+    ])
+
+  static let resourceLease = Schema.record(
+    "A lease of resources, or a request that waits.",
+    [
+      .required("id", identifier), .required("state", .word("held", "waiting", "lost")),
+      .optional("host", .words, "The host that leased them."), .optional("environment", identifier),
+      .optional("owner", .reference("Owner")), .required("since", .instant, "When it was requested."),
+      .optional("endsAt", .instant), .optional("waitedSeconds", .number(0...1e9)),
+      .required("resources", .map(anyName, to: .reference("LeasedResource")), "Empty while it waits."),
+    ])
+
+  static let leaseList = Schema.record([
+    .required("leases", .list(of: .reference("ResourceLease"))),
+    .optional(
+      "store",
+      .record([
+        .required("name", .words), .optional("away", .words, "Why it cannot be used."), .required("held", .count),
+        .required("waiting", .count),
+      ]), "The store; missing for clients on other machines."),
+  ])
+
+  static let poolSettings = Schema.record(
+    "A pool to create.",
+    [
+      .required("name", poolName),
+      .optional(
+        "cleans", .boolean,
+        "Whether a returned resource is leased again only after a clean-up command of a daemon (default: false)."),
+      .optional(
+        "maximumFailures", .integer(1...1000),
+        "After how many failures of that command in a row a resource is quarantined (default: 3)."),
+    ])
+
+  static let poolList = Schema.record([
+    .required(
+      "pools",
+      .list(
+        of: .record([
+          .required("name", poolName), .required("cleans", .boolean), .required("maximumFailures", .count),
+          .required("states", .map(anyName, to: .count), "The number of resources by state."),
+        ])))
+  ])
+
+  static let poolResources = Schema.record([
+    .required(
+      "resources",
+      .list(
+        of: .record([
+          .required("name", .words), .optional("attributes", texts), .optional("state", .words),
+          .optional("fence", .count), .optional("failures", .count),
+          .optional("reason", .words, "Why the clean-up command failed last."), .optional("host", .words),
+          .optional("environment", .words), .optional("lease", .words),
+        ])))
+  ])
+
+  static let resourceImport = Schema.record(
+    "Resources to add to a pool.",
+    [
+      .required(
+        "resources",
+        .array(
+          of: .record([
+            .required("name", resourceName), .optional("attributes", texts),
+            .optional("secrets", secrets, "Passwords and the like. They are stored encrypted."),
+          ]), atMost: 100_000))
+    ])
+
+  static let importResult = Schema.record([.required("added", .count), .required("replaced", .count)])
+
+  static let resourcePatch = Schema.record([
+    .required("retired", .boolean, "True to take it out of use; false to put a retired or quarantined one back.")
+  ])
 }
 
 extension Schemas {

@@ -1,0 +1,205 @@
+import Basics
+import ControlAPI
+import EnvironmentConfiguration
+import Fleet
+import Foundation
+import LaunchContract
+import PortLeases
+
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+/// The daemon's share of the fleet: pools of resources, and what of them is leased through this daemon.
+///
+/// ```swift
+/// let fleet = try FleetService(configuration, files: files, version: "1.0", variables: variables, log: log)
+/// fleet.start(isKept: { environments.contains($0) }, lost: { lease in … })
+/// …
+/// await fleet.stop()
+/// ```
+package final class FleetService: Sendable {
+  /// The database, as people know it.
+  let name: String
+  private let book: LeaseBook
+  private let cleaner: Cleaner?
+  private let log: Log
+  private let lost: Guarded<@Sendable (ResourceLease) -> Void>
+
+  /// Opens the store.
+  ///
+  /// - Parameters:
+  ///   - configuration: the daemon's settings.
+  ///   - files: the files in the state folder.
+  ///   - version: the version of diorama.
+  ///   - variables: the environment variables, for `env:`.
+  ///   - log: receives events.
+  /// - Throws: ``CodedError`` if the address or the key cannot be used, or the database cannot be reached.
+  init(
+    _ configuration: DaemonConfiguration, files: ControlFiles, version: String, variables: [String: String], log: Log
+  ) throws(CodedError) {
+    self.log = log
+    let address =
+      try configuration.store.map { text throws(CodedError) in try FleetAddress(text, variables: variables) }
+      ?? .sqlite(path: files.fleet)
+    let key =
+      if let source = configuration.storeKey {
+        try StoreKey(source: source, variables: variables)
+      } else if !address.isShared {
+        try StoreKey(madeAt: files.storeKey)
+      } else {
+        StoreKey?.none
+      }
+    name = address.name
+    let lost = Guarded<@Sendable (ResourceLease) -> Void>({ _ in })
+    self.lost = lost
+    let host = FleetHost(
+      id: try files.hostID(), instance: UUID().uuidString.lowercased(), name: Self.hostName, version: version)
+    do throws(CodedError) {
+      book = try LeaseBook(address, host: host, key: key, isOptional: configuration.storeOptional) { event in
+        Self.report(event, log)
+        if case .lost(let lease) = event { lost.withLock { $0 }(lease) }
+      }
+    } catch {
+      guard error.kind == .noUpstream else { throw error }
+      throw CodedError(
+        .noUpstream,
+        "\(error.message); start the database, correct --store, or add --store-optional to start without it")
+    }
+    cleaner = configuration.cleanUp.isEmpty ? nil : Cleaner(configuration.cleanUp, book, log: log)
+  }
+
+  /// Starts to serve requests.
+  ///
+  /// - Parameters:
+  ///   - hasEnvironment: whether an environment of the last daemon was restored, so that it keeps its lease.
+  ///   - lost: called when a lease was given to another request, because this host could not reach the database.
+  func start(
+    hasEnvironment: @escaping @Sendable (String) -> Bool, lost: @escaping @Sendable (ResourceLease) -> Void
+  ) {
+    self.lost.withLock { $0 = lost }
+    book.start { lease in lease.environment.map(hasEnvironment) ?? true }
+  }
+
+  /// Starts what is due. Call it once a second.
+  func tick() { cleaner?.tick() }
+
+  /// Hands in what has ended, if the database can be reached, and stops.
+  func stop() async {
+    await cleaner?.stop()
+    await book.stop()
+  }
+
+  /// Whether resources are leased or waited for.
+  var isInUse: Bool { book.isInUse }
+
+  /// The state of the store, for people and `--status`.
+  var status: StoreStatus {
+    let counts = book.counts
+    return StoreStatus(name: name, away: book.away, held: counts.held, waiting: counts.waiting)
+  }
+
+  private static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "unknown" }
+    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  private static func report(_ event: LeaseBook.Event, _ log: Log) {
+    switch event {
+    case .away(let reason): log.error("the fleet's database is away", ["reason": "\(reason)"])
+    case .back: log.notice("the fleet's database is back")
+    case .hostGone(let name, let leases):
+      log.warning("took back the leases of a host that is gone", ["host": "\(name)", "leases": .int(leases)])
+    case .lost(let lease):
+      log.error(
+        "a lease was given to another request, since this host gave no sign of life", ["lease": "\(lease.id)"])
+    case .expired(let id): log.info("the time of a lease is over", ["lease": "\(id)"])
+    case .replaced:
+      log.critical(
+        "another daemon uses the identity of this one, as after a copy of the state folder; resources are not leased any "
+          + "more; remove host.id from one of the folders, and start its daemon again")
+    case .failed(let reason): log.error("cannot change leases", ["reason": "\(reason)"])
+    }
+  }
+}
+
+// MARK: Leases
+
+extension FleetService {
+  /// Leases resources, all or none.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - environment: the environment that gets them; its id becomes that of the lease.
+  ///   - owner: who else owns the lease.
+  /// - Returns: the lease.
+  /// - Throws: ``DaemonError``, and `CancellationError` if the client disconnects; nothing is leased then.
+  func lease(_ request: LeaseRequest, environment: String? = nil, owner: LeaseOwner? = nil) async throws
+    -> ResourceLease
+  {
+    try await translating { try await self.book.checkOut(request, environment: environment, owner: owner) }
+  }
+
+  /// Ends a lease of an environment. Returns at once; if the database is away, it happens when it is back.
+  func end(_ id: String) { book.end(id) }
+
+  /// Ends a lease or withdraws a request.
+  ///
+  /// - Throws: ``DaemonError`` 404 if there is none, 503 if the database is away; the lease ends then when it is back.
+  func endLease(_ id: String) async throws {
+    guard try await translating({ try await self.book.endAndWait(id) }) else { throw DaemonError.noLease(id) }
+  }
+
+  /// Who owns a lease of this daemon.
+  func owner(of id: String) -> LeaseOwner? { book.owner(of: id) }
+
+  /// The environment of this daemon that a lease belongs to.
+  func environment(of id: String) -> String? { book.environment(of: id) }
+
+  /// The ids of leases and requests of a program on another machine.
+  func leases(of client: String) -> [String] { book.leases(of: client) }
+
+  /// All leases and requests of all hosts; while the database is away, the leases of this daemon.
+  func leases() async throws -> [ResourceLease] {
+    guard book.away == nil else { return book.held.sorted { $0.since < $1.since } }
+    return try await perform { database throws(CodedError) in try database.leases() }
+  }
+
+  /// Calls the database.
+  ///
+  /// - Parameter body: one transaction, which may be repeated.
+  /// - Returns: the result of `body`.
+  /// - Throws: ``DaemonError``.
+  func perform<Value: Sendable>(
+    _ body: @escaping @Sendable (FleetDatabase) throws(CodedError) -> Value
+  ) async throws -> Value {
+    try await translating { try await self.book.perform(body) }
+  }
+
+  private func translating<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+    do { return try await body() } catch let error as CodedError { throw DaemonError(ofFleet: error) }
+  }
+}
+
+extension DaemonError {
+  /// Converts an error of pools and leases.
+  init(ofFleet error: CodedError) {
+    let (status, title) =
+      switch error.kind {
+      case .usage: (422, "Invalid request")
+      case .broken: (422, "Secrets not readable")
+      case .noCassette: (404, "Not found")
+      case .noUpstream: (503, "Database away")
+      case .unanswered: (409, "No free resource")
+      case .cannotWrite, .inputOutput: (503, "Database failed")
+      }
+    self.init(status, title, error.message, kind: error.kind.name)
+  }
+
+  static func noLease(_ id: String) -> DaemonError {
+    DaemonError(404, "No such lease", "no lease '\(id)'; list them with: diorama lease list")
+  }
+}
