@@ -288,7 +288,10 @@ let package = Package(
       ]),
     .testTarget(
       name: "FleetTests",
-      dependencies: ["Basics", "TestSupport", "ControlAPI", "Databases", "EnvironmentConfiguration", "Fleet"]),
+      dependencies: [
+        "Basics", "TestSupport", "ChildProcesses", "ControlAPI", "Databases", "EnvironmentConfiguration", "Fleet",
+        "PortLeases",
+      ]),
     .testTarget(
       name: "EnvironmentServiceTests",
       dependencies: [

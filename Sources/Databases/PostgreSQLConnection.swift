@@ -120,7 +120,8 @@ package final class PostgreSQLConnection: SQLConnection {
     }
     let reason = Self.line(PQresultErrorMessage(result) ?? PQerrorMessage(connection))
     let state = PQresultErrorField(result, diorama_sqlstate).map { String(cString: $0) } ?? ""
-    if isLost || Self.isTemporary(state) { throw address.unreachable(reason) }
+    // libpq's own errors have no SQLSTATE, and mean that the connection failed.
+    if isLost || state.isEmpty || Self.isTemporary(state) { throw address.unreachable(reason) }
     if state == "42501" {
       throw CodedError(
         .cannotWrite, "the database \(address.name) refuses access (\(reason)); grant the user of --store the right")

@@ -97,7 +97,8 @@ struct ServeOptions {
       "--store-key", "SOURCE",
       "the key that encrypts secrets of resources: file:PATH or env:VARIABLE; the same one on all hosts (default: one in the state folder; with --store, none)"
     ),
-    .init("--store-optional", nil, "with --store: start although the database cannot be reached; resources wait for it"),
+    .init(
+      "--store-optional", nil, "with --store: start although the database cannot be reached; resources wait for it"),
     .init(
       "--portserver-address", "A",
       "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),

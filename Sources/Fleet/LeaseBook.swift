@@ -515,7 +515,6 @@ package struct LeaseOwner: Codable, Sendable, Equatable {
   /// The program on another machine that asked for it.
   package var client: String?
 
-  /// - Returns: nil without both.
   package init?(process: PortOwner? = nil, client: String? = nil) {
     guard process != nil || client != nil else { return nil }
     self.process = process

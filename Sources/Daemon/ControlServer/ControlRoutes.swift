@@ -237,7 +237,7 @@ extension RouteTable {
       }),
     Route(
       method: "DELETE", path: "/v1/pools/{pool}", operation: "removePool",
-      summary: "Removes a pool with its resources, none of which may be leased.", isLocal: true, parameters: [pool],
+      summary: "Removes a pool with its resources. None may be leased.", isLocal: true, parameters: [pool],
       answers: [Answer(status: 204, note: "The pool is gone.", content: [:])],
       problems: poolProblems([404: "no such pool", 422: "resources are leased"]),
       perform: { call in

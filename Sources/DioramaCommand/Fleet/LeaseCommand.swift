@@ -145,12 +145,11 @@ struct RunLease {
     "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
     + "restarted; run the command again"
 
-  /// Leases what an environment needs.
+  /// Leases what an environment needs; nil if it needs nothing.
   ///
   /// - Parameters:
   ///   - specification: the environment, which gets the resources.
   ///   - terminal: shows that it waits.
-  /// - Returns: nil if it needs nothing.
   /// - Throws: `DaemonClientError` if the resources do not exist, or are not free in time.
   init?(_ specification: inout EnvironmentSpecification, terminal: Terminal) throws {
     let needed = try specification.resourcesToLease()

@@ -9,8 +9,8 @@ enum PoolCommand {
   static let command = Command(
     "pool", "manage pools of test accounts and other resources", usage: ["pool SUBCOMMAND …"],
     about: """
-      A pool has resources of which each can serve one test at a time: test accounts,
-      devices, phone numbers. Tests lease them with the setting "resources", commands
+      A pool has resources that can serve one test at a time: test accounts, devices,
+      phone numbers. Tests lease them with the setting "resources", commands
       with diorama lease. The daemons of several machines share their pools with
       diorama serve --store.
       """,

@@ -268,13 +268,12 @@ struct TestLease: Sendable {
     "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
     + "restarted; run the test again"
 
-  /// Leases what an environment needs.
+  /// Leases what an environment needs; nil if it needs nothing.
   ///
   /// - Parameters:
   ///   - settings: the checked settings.
   ///   - isContinuousIntegration: whether `CI` is set.
   ///   - variables: the process's variables.
-  /// - Returns: nil if it needs nothing.
   /// - Throws: a `CodedError` if the resources do not exist, or are not free in time.
   init?(
     _ settings: EnvironmentConfiguration, isContinuousIntegration: Bool, variables: [String: String]

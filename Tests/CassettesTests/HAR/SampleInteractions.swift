@@ -21,6 +21,10 @@ extension CassetteHeader {
   static let sampleWithSchemas: CassetteHeader = {
     var header = sample
     header.grpcSchemas = ["pets.Store": [0x0A, 0xFF], "a.B": [1]]
+    header.resources = [
+      "patient": Resource(pool: "patients", name: "Zo\u{EB}", attributes: ["plan": "a\"b"], secrets: ["pin"]),
+      "b": Resource(pool: "p", name: "n", attributes: [:], secrets: []),
+    ]
     return header
   }()
 
