@@ -346,6 +346,37 @@ extension DaemonClient {
     try await call("DELETE", "/v1/tokens/" + Self.escaped(name))
   }
 
+  /// The environments of all hosts: running ones, or those that have ended.
+  package func runs(
+    areEnded: Bool, after time: String? = nil, limit: Int = 50
+  ) async throws(DaemonClientError) -> FleetRunList {
+    let query = areEnded ? "?ended=true&limit=\(limit)" + (time.map { "&after=" + Self.escaped($0) } ?? "") : ""
+    return try await call("GET", "/v1/fleet/runs" + query)
+  }
+
+  /// A run of any host.
+  package func run(_ id: String) async throws(DaemonClientError) -> FleetRun {
+    try await call("GET", "/v1/fleet/runs/" + Self.escaped(id))
+  }
+
+  /// Journal entries of a run of any host.
+  package func journal(ofRun id: String, after: Int) async throws(DaemonClientError) -> [FleetJournal.Entry] {
+    try await call("GET", "/v1/fleet/runs/\(Self.escaped(id))/journal?after=\(after)", as: FleetJournal.self).entries
+  }
+
+  /// What the runs of all hosts tell.
+  package func fleetStatistics(days: Int) async throws(DaemonClientError) -> FleetStatistics {
+    try await call("GET", "/v1/fleet/stats?days=\(days)")
+  }
+
+  /// Which interactions of a recording no successful replay has used.
+  package func usage(
+    of file: String, recordedAt: String, days: Int
+  ) async throws(DaemonClientError) -> FleetStatistics.Cassette {
+    try await call(
+      "GET", "/v1/fleet/usage?file=\(Self.escaped(file))&recordedAt=\(Self.escaped(recordedAt))&days=\(days)")
+  }
+
   /// Leases all requested resources, or none.
   package func lease(_ request: LeaseRequest) async throws(DaemonClientError) -> ResourceLease {
     try await call("POST", "/v1/leases", sending: request, patience: Self.patience(beside: request.patience))

@@ -46,7 +46,7 @@ struct Main {
       """,
     subcommands: [
       RunCommand.command, VerifyCommand.command, MockCommand.command, EnvironmentCommand.command, PortCommand.command,
-      PoolCommand.command, LeaseCommand.command, TokenCommand.command,
+      PoolCommand.command, LeaseCommand.command, FleetCommand.command, TokenCommand.command,
       CassetteCommand.command,
       RulesCommand.command, ContractCommand.command, FeaturesCommand.command, ServeCommand.command,
       StringsCommand.command, DoctorCommand.command,

@@ -34,7 +34,22 @@ enum FleetSchema {
       );
       CREATE INDEX diorama_leases_by_state ON diorama_leases (state, ticket);
       CREATE INDEX diorama_leases_by_host ON diorama_leases (host);
+      """,
+      // Days are counted from 1970. In PostgreSQL each day has tables of its own, which FleetHistory makes and drops.
       """
+      CREATE TABLE diorama_runs (
+        id TEXT NOT NULL, day BIGINT NOT NULL, host TEXT NOT NULL, host_name TEXT NOT NULL, name TEXT NOT NULL,
+        mode TEXT NOT NULL, cassette TEXT, recorded_at TEXT, started_at BIGINT NOT NULL, ended_at BIGINT, ok BIGINT,
+        duration BIGINT, requests BIGINT, interactions BIGINT, unused TEXT, detail TEXT,
+        has_drift BIGINT NOT NULL DEFAULT 0, is_lost BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (id, day)
+      ) \(dialect == .postgreSQL ? "PARTITION BY RANGE (day)" : "");
+      CREATE INDEX diorama_runs_by_end ON diorama_runs (ended_at);
+      CREATE INDEX diorama_runs_by_name ON diorama_runs (name);
+      CREATE TABLE diorama_entries (
+        run TEXT NOT NULL, day BIGINT NOT NULL, number BIGINT NOT NULL, at BIGINT NOT NULL, kind TEXT NOT NULL,
+        method TEXT NOT NULL, url TEXT NOT NULL, status BIGINT NOT NULL, detail TEXT, PRIMARY KEY (run, number, day)
+      ) \(dialect == .postgreSQL ? "PARTITION BY RANGE (day)" : "");
+      """,
     ]
   }
 

@@ -42,6 +42,8 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
   package var storeOptional = false
   /// Commands that clean returned resources, by pool: the words of each.
   package var cleanUp: [String: [String]] = [:]
+  /// After how many days the fleet's history of runs is deleted; 0 to keep none.
+  package var historyDays = 30
   package var limits = DaemonLimits()
   /// Seconds without activity after which a daemon that was started on demand exits.
   package var idleSeconds = 60.0
@@ -63,7 +65,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
     case control, listen, advertise, tlsCertificate, tlsKey, ports, portserverAddress, cassetteRoots, store,
-      storeKey, storeOptional, cleanUp, limits, idleSeconds, logLevel
+      storeKey, storeOptional, cleanUp, historyDays, limits, idleSeconds, logLevel
   }
 
   package init(from decoder: any Decoder) throws {
@@ -89,11 +91,15 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     storeKey = try optional(.storeKey)
     storeOptional = try value(.storeOptional, storeOptional)
     cleanUp = try value(.cleanUp, cleanUp)
+    historyDays = try value(.historyDays, historyDays)
     limits = try value(.limits, limits)
     idleSeconds = try value(.idleSeconds, idleSeconds)
     logLevel = try container.decodeWordIfPresent(Log.Level.self, forKey: .logLevel) ?? logLevel
     guard 1...31_536_000 ~= idleSeconds else {
       throw CodedError(.broken, "idleSeconds: \(idleSeconds) is not between 1 and 31536000")
+    }
+    guard 0...3650 ~= historyDays else {
+      throw CodedError(.broken, "historyDays: \(historyDays) is not between 0 and 3650")
     }
     for (pool, words) in cleanUp.sorted(by: { $0.key < $1.key }) where words.first.map(\.isEmpty) ?? true {
       throw CodedError(.broken, "cleanUp.\(pool): the command is empty; give a program and its arguments")
@@ -117,6 +123,7 @@ package struct DaemonConfiguration: Codable, Sendable, Equatable {
     try container.encode(storeKey ?? "", forKey: .storeKey)
     try container.encode(storeOptional, forKey: .storeOptional)
     try container.encode(cleanUp, forKey: .cleanUp)
+    try container.encode(historyDays, forKey: .historyDays)
     try container.encode(limits, forKey: .limits)
     try container.encode(idleSeconds, forKey: .idleSeconds)
     try container.encode(logLevel, forKey: .logLevel)

@@ -292,7 +292,124 @@ extension RouteTable {
   ]
 }
 
+extension RouteTable {
+  private static let awayProblem = [503: "the fleet's database is away, or no history is kept"]
+  private static let daysParameter = Parameter(
+    name: "days", place: .query, schema: .integer(1...3650), note: "The days that count, with today (default: 7).")
+
+  /// The history of all hosts, which only programs on the daemon's machine may read.
+  static let fleet = [
+    Route(
+      method: "GET", path: "/v1/fleet/runs", operation: "listRuns",
+      summary: "Lists the environments of all hosts: running ones, or those that have ended.", isLocal: true,
+      parameters: [
+        Parameter(
+          name: "ended", place: .query, schema: .boolean, note: "Whether to list ended ones (default: false)."),
+        Parameter(
+          name: "after", place: .query, schema: .instant,
+          note: "With ended: those that ended later, in order (default: the last ones)."),
+        Parameter(
+          name: "limit", place: .query, schema: .integer(1...1000), note: "How many ended ones at most (default: 50)."),
+      ],
+      answers: [.json(200, "FleetRunList", "The runs.")], problems: awayProblem,
+      perform: { call in
+        let history = try call.history
+        let isEnded = call.parameters.bool("ended") ?? false
+        let runs = try await DaemonError.ofFleet { () async throws(CodedError) in
+          isEnded
+            ? try await history.ended(after: call.parameters["after"], limit: call.parameters.int("limit") ?? 50)
+            : try await history.running()
+        }
+        let dropped = history.dropped
+        return try .json(FleetRunList(runs: runs, dropped: dropped == 0 ? nil : dropped))
+      }),
+    Route(
+      method: "GET", path: "/v1/fleet/runs/{id}", operation: "showRun", summary: "Returns a run of any host.",
+      isLocal: true, parameters: [id], answers: [.json(200, "FleetRun", "The run.")],
+      problems: awayProblem.merging([404: "no such run"]) { $1 },
+      perform: { call in
+        let history = try call.history
+        guard let run = try await DaemonError.ofFleet({ () async throws(CodedError) in try await history.run(call.id) })
+        else {
+          throw DaemonError(404, "No such run", "no run '\(call.id)'; list them with: diorama fleet list --ended")
+        }
+        return try .json(run)
+      }),
+    Route(
+      method: "GET", path: "/v1/fleet/runs/{id}/journal", operation: "readRunJournal",
+      summary: "Returns journal entries of a run of any host.", isLocal: true,
+      parameters: [
+        id, Parameter(name: "after", place: .query, schema: .count, note: "The number of the last known entry."),
+        Parameter(
+          name: "limit", place: .query, schema: .integer(1...1000), note: "Entries per page (default: 100)."),
+      ],
+      answers: [.json(200, "FleetJournal", "The entries; none for an unknown run.")], problems: awayProblem,
+      perform: { call in
+        let history = try call.history
+        return try .json(
+          try await DaemonError.ofFleet { () async throws(CodedError) in
+            try await history.journal(
+              of: call.id, after: call.parameters.int("after") ?? 0, limit: call.parameters.int("limit") ?? 100)
+          })
+      }),
+    Route(
+      method: "GET", path: "/v1/fleet/stats", operation: "fleetStatistics",
+      summary: "Returns what the runs of all hosts tell: flaky and slow tests, unused cassettes, contracts that drift.",
+      isLocal: true, parameters: [daysParameter], answers: [.json(200, "FleetStatistics", "The statistics.")],
+      problems: awayProblem,
+      perform: { call in
+        let history = try call.history
+        return try .json(
+          try await DaemonError.ofFleet { () async throws(CodedError) in
+            try await history.statistics(days: call.parameters.int("days") ?? 7)
+          })
+      }),
+    Route(
+      method: "GET", path: "/v1/fleet/usage", operation: "cassetteUsage",
+      summary: "Returns which interactions of a recording no successful replay on any host has used.", isLocal: true,
+      parameters: [
+        Parameter(name: "file", place: .query, schema: .line(1...1000), note: "The name of the cassette's HAR file."),
+        Parameter(name: "recordedAt", place: .query, schema: .instant, note: "When it was recorded."), daysParameter,
+      ],
+      answers: [.json(200, "FleetCassette", "The usage.")],
+      problems: awayProblem.merging([404: "no such replay is known"]) { $1 },
+      perform: { call in
+        let history = try call.history
+        let file = call.parameters["file"] ?? ""
+        guard
+          let usage = try await DaemonError.ofFleet({ () async throws(CodedError) in
+            try await history.usage(
+              of: file, recordedAt: call.parameters["recordedAt"] ?? "", days: call.parameters.int("days") ?? 7)
+          })
+        else {
+          throw DaemonError(
+            404, "No such replay",
+            "no successful replay of \(file) in this recording is known to the fleet in this time")
+        }
+        return try .json(usage)
+      }),
+  ]
+}
+
+extension DaemonError {
+  fileprivate static func ofFleet<Value>(
+    _ body: () async throws(CodedError) -> Value
+  ) async throws(DaemonError) -> Value {
+    do { return try await body() } catch { throw DaemonError(ofFleet: error) }
+  }
+}
+
 extension Call {
+  /// What happens on all hosts.
+  fileprivate var history: FleetHistory {
+    get throws(DaemonError) {
+      guard let history = try fleet.history else {
+        throw DaemonError(503, "No history", "this daemon keeps no history; set historyDays in its configuration")
+      }
+      return history
+    }
+  }
+
   fileprivate var pool: String { parameters["pool"] ?? "" }
 
   /// The pools of resources.

@@ -211,7 +211,7 @@ struct PathTemplate: Sendable, ExpressibleByStringLiteral {
 
 /// All operations of the control API.
 enum RouteTable {
-  static let all: [Route] = daemon + environments + journals + ports + leases + pools + tokens
+  static let all: [Route] = daemon + environments + journals + ports + leases + pools + fleet + tokens
 
   /// The statuses that the document lists for each operation.
   static let statuses = Dictionary(uniqueKeysWithValues: all.map { ($0.operation, $0.statuses) })

@@ -2,6 +2,7 @@ import Basics
 package import ControlAPI
 import EnvironmentConfiguration
 import EnvironmentService
+import Fleet
 import Foundation
 import HTTPMessages
 import HTTPServer
@@ -81,6 +82,7 @@ extension EnvironmentManager {
       throw DaemonError(503, "Daemon is stopping", "start it again with diorama serve, then provision again")
     }
     tally.change { $0.provisioned += 1 }
+    if let fleet { fleet.history?.began(FleetRun(hosted, host: fleet.host)) }
     log.info("environment ready", ["environment": "\(id)", "name": "\(hosted.name)", "mode": "\(hosted.mode)"])
     return try describe(hosted, isEnding: false, withContract: true)
   }
@@ -144,8 +146,10 @@ extension EnvironmentManager {
       }
     }
     hooks.stateWaits = stateWaits
-    hooks.noted = { [weak hosted, journal] entries in
-      if let hosted { journal.add(entries, of: hosted) }
+    hooks.noted = { [weak hosted, journal, history = fleet?.history] entries in
+      guard let hosted else { return }
+      journal.add(entries, of: hosted)
+      history?.add(entries, of: hosted.id)
     }
     return hooks
   }

@@ -10,7 +10,7 @@ extension EnvironmentManager {
   /// Starts to lease resources. Call it once ``restore()`` has brought back the environments.
   package func startFleet() {
     fleet?.start(
-      hasEnvironment: { [lifecycle] id in lifecycle.withLock { $0.entries[id] != nil } },
+      environments: lifecycle.withLock { Array($0.entries.keys) },
       lost: { [lifecycle] lease in
         guard let id = lease.environment else { return }
         let names = lease.resources.values.map { "'\($0.name)' of pool '\($0.pool)'" }.sorted()

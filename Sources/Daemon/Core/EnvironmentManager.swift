@@ -2,6 +2,7 @@ import Basics
 import Transforms
 package import ControlAPI
 import EnvironmentService
+import Fleet
 package import Foundation
 import HTTPMessages
 package import HTTPServer
@@ -311,6 +312,11 @@ extension EnvironmentManager {
     if let environment = hosted.environment {
       let (report, _) = await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests)
       hosted.attach(report)
+      if let fleet, let history = fleet.history {
+        var run = FleetRun(hosted, host: fleet.host)
+        run.take(report)
+        history.ended(run)
+      }
       log.info(
         "environment ended",
         [

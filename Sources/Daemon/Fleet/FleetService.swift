@@ -16,13 +16,17 @@ import PortLeases
 ///
 /// ```swift
 /// let fleet = try FleetService(configuration, files: files, version: "1.0", variables: variables, log: log)
-/// fleet.start(isKept: { environments.contains($0) }, lost: { lease in … })
+/// fleet.start(environments: restored) { lease in … }
 /// …
 /// await fleet.stop()
 /// ```
 package final class FleetService: Sendable {
   /// The database, as people know it.
   let name: String
+  /// What happens on all hosts; nil if it is not kept.
+  let history: FleetHistory?
+  /// The name of this host.
+  let host: String
   private let book: LeaseBook
   private let cleaner: Cleaner?
   private let log: Log
@@ -57,6 +61,11 @@ package final class FleetService: Sendable {
     self.lost = lost
     let host = FleetHost(
       id: try files.hostID(), instance: UUID().uuidString.lowercased(), name: Self.hostName, version: version)
+    self.host = host.name
+    history =
+      configuration.historyDays == 0
+      ? nil
+      : FleetHistory(address, host: host, days: configuration.historyDays) { line in log.warning("\(line)") }
     do throws(CodedError) {
       book = try LeaseBook(address, host: host, key: key, isOptional: configuration.storeOptional) { event in
         Self.report(event, log)
@@ -74,12 +83,12 @@ package final class FleetService: Sendable {
   /// Starts to serve requests.
   ///
   /// - Parameters:
-  ///   - hasEnvironment: whether an environment of the last daemon was restored, so that it keeps its lease.
+  ///   - environments: those of the last daemon that were restored, so that they keep their leases.
   ///   - lost: called when a lease was given to another request, because this host could not reach the database.
-  func start(
-    hasEnvironment: @escaping @Sendable (String) -> Bool, lost: @escaping @Sendable (ResourceLease) -> Void
-  ) {
+  func start(environments: [String], lost: @escaping @Sendable (ResourceLease) -> Void) {
     self.lost.withLock { $0 = lost }
+    history?.forgetOthers(than: environments)
+    let hasEnvironment = Set(environments).contains
     book.start { lease in lease.environment.map(hasEnvironment) ?? true }
   }
 
@@ -89,6 +98,7 @@ package final class FleetService: Sendable {
   /// Hands in what has ended, if the database can be reached, and stops.
   func stop() async {
     await cleaner?.stop()
+    await history?.stop()
     await book.stop()
   }
 

@@ -1,4 +1,5 @@
 import ControlAPI
+import DaemonClient
 import Basics
 import Cassettes
 import EnvironmentService
@@ -9,10 +10,16 @@ enum CassettePrune {
   private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let locations = try CassetteCommand.locations(options, command: name, acceptsFolders: true)
     let files = options.all("--report")
+    let days = try options.number("--from-fleet", 1...3650, command: name)
+    guard days == nil || files.isEmpty else {
+      throw CodedError(usage: "--report and --from-fleet cannot be combined", command: name)
+    }
+    if let days { return try finish(try fleetPlans(locations, days: days, options), locations, options) }
     guard !files.isEmpty else {
       throw CodedError(
         usage:
-          "--report is missing; give the report of each test that replays the cassette, from: diorama run --report",
+          "--report is missing; give the report of each test that replays the cassette, from: diorama run --report; or "
+          + "--from-fleet DAYS",
         command: name)
     }
     let usages = try files.map { file in
@@ -31,6 +38,32 @@ enum CassettePrune {
       let own = locations.count == 1 ? usages : usages.filter { $0.report.cassette == location.har }
       return own.isEmpty ? nil : try Plan(location, accordingTo: own)
     }
+    return try finish(plans, locations, options)
+  }
+
+  /// What no run of the fleet has used. Of several cassettes, those that it does not know are left alone.
+  private static func fleetPlans(
+    _ locations: [CassetteLocation], days: Int, _ options: Options
+  ) throws -> [Plan] {
+    let access = DaemonAccess(local: options)
+    return try locations.compactMap { location in
+      let cassette = try CassetteReader.read(location).cassette
+      guard let recordedAt = cassette.header.recordedAt else { return nil }
+      let file = (location.har as NSString).lastPathComponent
+      do throws(DaemonClientError) {
+        let usage = try access.ask { client throws(DaemonClientError) in
+          try await client.usage(of: file, recordedAt: recordedAt, days: days)
+        }
+        guard usage.interactions == cassette.interactions.count else { return nil }
+        return Plan(location: location, cassette: cassette, unused: usage.unused)
+      } catch {
+        guard locations.count > 1, error.exitStatus == CodedError.Kind.noCassette.rawValue else { throw error }
+        return nil
+      }
+    }
+  }
+
+  private static func finish(_ plans: [Plan], _ locations: [CassetteLocation], _ options: Options) throws -> Int32 {
     let results = try plans.map { plan in
       var result = Result(plan, isDone: !options.has("--dry-run"))
       guard result.isDone, !plan.unused.isEmpty else { return result }
@@ -38,7 +71,7 @@ enum CassettePrune {
       return result
     }
     if options.has("--json") {
-      try locations.count == 1 ? Output.write(json: results[0]) : Output.write(json: results)
+      try locations.count == 1 && results.count == 1 ? Output.write(json: results[0]) : Output.write(json: results)
     } else {
       try Output.write(lines: results.flatMap(\.lines))
     }
@@ -50,6 +83,12 @@ enum CassettePrune {
     let location: CassetteLocation
     let cassette: Cassette
     let unused: [Int]
+
+    init(location: CassetteLocation, cassette: Cassette, unused: [Int]) {
+      self.location = location
+      self.cassette = cassette
+      self.unused = unused
+    }
 
     init(_ location: CassetteLocation, accordingTo usages: [CassettePruner.Usage]) throws(CodedError) {
       self.location = location
@@ -108,12 +147,20 @@ enum CassettePrune {
 
   private static let table: [Options.Option] = [
     .init("--report", "FILE", "the report of a test that replays the cassette; repeatable"),
+    .init(
+      "--from-fleet", "DAYS",
+      "in place of reports: what no successful replay of the last DAYS has used, on any host; see diorama fleet"),
+    DaemonAccess.option,
     .init("--dry-run", nil, "only print what would be removed"),
     .init("--json", nil, "print the result as JSON"),
   ]
 
   static let command = Command(
-    name, "remove interactions that no test has used", usage: ["cassette prune PATH|FOLDER --report FILE … [option …]"],
+    name, "remove interactions that no test has used",
+    usage: [
+      "cassette prune PATH|FOLDER --report FILE … [option …]",
+      "cassette prune PATH|FOLDER --from-fleet DAYS [option …]",
+    ],
     about: """
       Removes interactions that are unused in every report, with their bodies. Give
       the reports of all tests that replay the cassette; otherwise, interactions that
@@ -121,7 +168,7 @@ enum CassettePrune {
       In a folder, only cassettes that have a report are pruned.
       """, options: table,
     notes: """
-      Exit status: 65 a report is of another recording or of a failed test; nothing is
-      changed then.
+      Exit status: 65 a report is of another recording or of a failed test; 66 the
+      fleet knows no replay of the cassette. Nothing is changed then.
       """, operands: .files, run: run)
 }

@@ -34,7 +34,7 @@ enum PoolCommand {
     let words = options.operands + (options.rest ?? [])
     guard words.count >= names.count, !words.contains("") else {
       let missing = names[min(words.count, names.count - 1)]
-      throw CodedError(usage: "missing \(missing); see: diorama \(command) --help", command: command)
+      throw CodedError(usage: "missing \(missing)", command: command)
     }
     guard orMore || words.count == names.count else {
       throw CodedError(usage: "unexpected argument '\(words[names.count])'", command: command)

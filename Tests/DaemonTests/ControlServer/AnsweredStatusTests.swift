@@ -247,6 +247,14 @@ struct AnsweredStatusTests {
     let lease = try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "a"}}"#).json["id"]?.string ?? ""
     try await asked.call("DELETE", "/v1/leases/\(lease)")
     note("endLease", try await asked.call("DELETE", "/v1/leases/\(lease)"))
+    note("showRun", try await asked.call("GET", "/v1/fleet/runs/none"))
+    note("cassetteUsage", try await asked.call("GET", "/v1/fleet/usage?file=a&recordedAt=2018-10-08T09:00:00Z"))
+    // What a provisioned environment leaves in the history fits the schemas.
+    let runs = try await asked.call("GET", "/v1/fleet/runs?ended=true").json["runs"]?.array ?? []
+    #expect(runs.contains { $0["id"]?.string == environment && $0["mode"]?.string == "proxy" })
+    try await asked.call("GET", "/v1/fleet/runs/\(environment)")
+    try await asked.call("GET", "/v1/fleet/runs/\(environment)/journal")
+    try await asked.call("GET", "/v1/fleet/stats")
     try await asked.call("DELETE", "/v1/pools/a")
   }
 

@@ -59,7 +59,7 @@ func withControlServer<Value: Sendable>(
     ? try FleetService(
       DaemonConfiguration(), files: ControlFiles(folder: folder.path), version: "1", variables: [:],
       log: Log(level: .critical)) : nil
-  fleet?.start(hasEnvironment: { _ in false }, lost: { _ in })
+  fleet?.start(environments: []) { _ in }
   let control = ControlServer(
     operations, token: Secret(RunningControlServer.token), version: "1.2.3", bodyLimit: 1 << 20, keepAlive: keepAlive,
     tokens: try TokenBook(folder: folder.path), fleet: fleet)

@@ -20,6 +20,8 @@ enum Schemas {
     "LeaseRequest": leaseRequest, "ResourceLease": resourceLease, "LeasedResource": leasedResource,
     "LeaseList": leaseList, "PoolSettings": poolSettings, "PoolList": poolList, "PoolResources": poolResources,
     "ResourceImport": resourceImport, "ImportResult": importResult, "ResourcePatch": resourcePatch,
+    "FleetRun": fleetRun, "FleetRunList": fleetRunList, "FleetJournal": fleetJournal, "FleetCassette": fleetCassette,
+    "FleetStatistics": fleetStatistics,
     "TokenRequest": tokenRequest, "CreatedToken": createdToken, "TokenList": tokenList, "RemoteAddress": remoteAddress,
   ]
 
@@ -191,6 +193,79 @@ extension Schemas {
   static let resourcePatch = Schema.record([
     .required("retired", .boolean, "True to take it out of use; false to put a retired or quarantined one back.")
   ])
+}
+
+extension Schemas {
+  static let fleetRun = Schema.record(
+    "A run of an environment on any host. It has no bodies and no values of requests.",
+    [
+      .required("id", identifier), .required("host", .words), .required("name", .words), .required("mode", .words),
+      .optional("cassette", .words, "The path on its host."), .optional("recordedAt", .words),
+      .required("startedAt", .instant), .optional("endedAt", .instant), .optional("ok", .boolean),
+      .optional("seconds", .number(0...1e9)), .optional("requests", .count), .optional("interactions", .count),
+      .optional("unused", .list(of: .count), "Interactions that a successful replay did not use."),
+      .required(
+        "misses",
+        .list(
+          of: .record([
+            .required("method", .words), .required("url", .words), .required("causes", .list(of: .words)),
+          ]))), .required("failures", .list(of: .words)),
+      .required("contract", .list(of: .words), "Violations of the OpenAPI document."),
+      .optional("isLost", .boolean, "True if its host is gone or has forgotten it."),
+    ])
+
+  static let fleetRunList = Schema.record([
+    .required("runs", .list(of: .reference("FleetRun"))),
+    .optional("dropped", .count, "How many events this host has dropped."),
+  ])
+
+  static let fleetJournal = Schema.record([
+    .required(
+      "entries",
+      .list(
+        of: .record([
+          .required("number", .count), .required("time", .instant), .required("kind", .words),
+          .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
+          .optional("detail", .words),
+        ])))
+  ])
+
+  static let fleetCassette = Schema.record(
+    "A recording and its use by successful replays.",
+    [
+      .required("cassette", .words, "The path on the host that used it last."), .required("recordedAt", .words),
+      .required("lastUsedAt", .instant), .required("runs", .count), .required("interactions", .count),
+      .required("unused", .list(of: .count), "The indices of interactions that none has used."),
+    ])
+
+  static let fleetStatistics = Schema.record(
+    "What the runs of the last days tell.",
+    [
+      .required("days", .count), .required("runs", .count), .required("failed", .count), .required("hosts", .count),
+      .required("entries", .count, "How many requests there were."),
+      .required(
+        "flaky",
+        .list(
+          of: .record([
+            .required("name", .words), .required("recordedAt", .words), .required("runs", .count),
+            .required("failed", .count), .required("last", .reference("FleetRun")),
+          ])), "Tests that replayed the same recording with different outcomes."),
+      .required(
+        "slowest",
+        .list(
+          of: .record([
+            .required("name", .words), .required("runs", .count), .required("meanSeconds", .number(0...1e9)),
+            .required("longestSeconds", .number(0...1e9)),
+          ]))),
+      .required("abandoned", .list(of: .reference("FleetCassette")), "Cassettes that only earlier runs used."),
+      .required("partlyUsed", .list(of: .reference("FleetCassette")), "Cassettes with unused interactions."),
+      .required(
+        "drift",
+        .list(
+          of: .record([
+            .required("name", .words), .required("runs", .count), .required("violations", .list(of: .words)),
+          ])), "Tests that violate their OpenAPI document."),
+    ])
 }
 
 extension Schemas {

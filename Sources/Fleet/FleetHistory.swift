@@ -1,0 +1,577 @@
+package import Basics
+package import ControlAPI
+import Databases
+import Dispatch
+package import Foundation
+
+/// Writes what happens in the environments of a host into the fleet's database, and reads what happened on all hosts.
+///
+/// Writing never blocks: batches are sent in the background. While the database is away or slow, a bounded number of
+/// events waits; beyond it the oldest are dropped and counted.
+///
+/// ```swift
+/// let history = FleetHistory(address, host: host, days: 30) { reason in … }
+/// history.began(run)
+/// history.add(entries, of: run.id)
+/// history.ended(run)
+/// await history.stop()
+/// ```
+package final class FleetHistory: Sendable {
+  /// Waiting journal entries, and waiting runs. They take some ten megabytes.
+  package static let limit = 50_000
+  private static let interval = DispatchTimeInterval.milliseconds(300)
+
+  /// What happened, at a time of this host's clock.
+  private enum Event {
+    case began(FleetRun, Date)
+    case entry(run: String, day: Int, JournalPage.Entry)
+    case ended(FleetRun, Date)
+
+    var isEntry: Bool { if case .entry = self { true } else { false } }
+  }
+
+  private struct State {
+    var waiting: [Event] = []
+    /// How many at the beginning of `waiting` have been dropped.
+    var isScheduled = false
+    var dropped = 0
+    /// Those that have not been reported yet.
+    var newlyDropped = 0
+    /// The days on which running environments have started.
+    var days: [String: Int] = [:]
+    var isStopped = false
+  }
+
+  private let address: FleetAddress
+  private let host: FleetHost
+  private let days: Int
+  private let limit: Int
+  private let log: @Sendable (String) -> Void
+  private let state = Guarded(State())
+  private let queue = DispatchQueue(label: "diorama.history")
+  /// Only for `queue`.
+  private let store = Guarded(Store())
+
+  private struct Store {
+    var connection: (any SQLConnection)?
+    var partitions: Set<Int> = []
+    var nextCleanUp = ContinuousClock.now
+    var isAway = false
+  }
+
+  /// - Parameters:
+  ///   - address: the database, whose tables exist.
+  ///   - host: this host.
+  ///   - days: after how many days runs are deleted.
+  ///   - limit: how many events may wait.
+  ///   - log: gets one line about each trouble.
+  package init(
+    _ address: FleetAddress, host: FleetHost, days: Int, limit: Int = FleetHistory.limit,
+    log: @escaping @Sendable (String) -> Void
+  ) {
+    self.address = address
+    self.host = host
+    self.days = days
+    self.limit = limit
+    self.log = log
+  }
+
+  /// How many events were dropped.
+  package var dropped: Int { state.withLock { $0.dropped } }
+
+  // MARK: Writing
+
+  /// Notes that a run has begun.
+  package func began(_ run: FleetRun, at now: Date = .now) {
+    state.withLock { $0.days[run.id] = Self.day(now) }
+    add([.began(run, now)])
+  }
+
+  /// Notes what has happened in a run.
+  package func add(_ entries: [JournalPage.Entry], of run: String) {
+    let day = state.withLock { $0.days[run] }
+    guard let day else { return }
+    add(entries.map { .entry(run: run, day: day, $0) })
+  }
+
+  /// Notes that a run has ended.
+  package func ended(_ run: FleetRun, at now: Date = .now) { add([.ended(run, now)]) }
+
+  private func add(_ events: [Event]) {
+    let isFirst = state.withLock { state in
+      guard !state.isStopped else { return false }
+      state.waiting += events
+      // Entries go first, since runs tell more. A quarter is dropped at a time, so that this takes no time on average.
+      if state.waiting.count > limit {
+        var excess = state.waiting.count - limit + limit / 4
+        let before = state.waiting.count
+        state.waiting.removeAll { event in
+          guard excess > 0, event.isEntry else { return false }
+          excess -= 1
+          return true
+        }
+        if state.waiting.count > limit { state.waiting.removeFirst(state.waiting.count - limit) }
+        state.dropped += before - state.waiting.count
+        state.newlyDropped += before - state.waiting.count
+      }
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    if isFirst { queue.asyncAfter(deadline: .now() + Self.interval) { self.write() } }
+  }
+
+  /// Writes what waits, and stops. Waits for the database for a few seconds at most.
+  package func stop() async {
+    state.withLock { $0.isStopped = true }
+    await withUnsafeContinuation { continuation in
+      queue.async {
+        self.write()
+        self.store.withLock { $0.connection = nil }
+        continuation.resume()
+      }
+    }
+  }
+
+  /// Returns once everything that was noted is written, or could not be.
+  package func flush() async {
+    await withUnsafeContinuation { continuation in
+      queue.async {
+        self.write()
+        continuation.resume()
+      }
+    }
+  }
+
+  /// On `queue`.
+  private func write() {
+    let (events, dropped) = state.withLock { state in
+      defer {
+        state.waiting = []
+        state.isScheduled = false
+        state.newlyDropped = 0
+      }
+      return (state.waiting, state.newlyDropped)
+    }
+    if dropped > 0 {
+      log("the fleet's database is too slow or away; dropped the oldest \(dropped) events of the history")
+    }
+    guard !events.isEmpty else { return }
+    do {
+      try store.withLock { store throws(CodedError) in
+        let connection = try open(&store)
+        do throws(CodedError) { try send(events, connection, &store) } catch {
+          if error.kind == .noUpstream { store.connection = nil }
+          throw error
+        }
+        store.isAway = false
+      }
+      for case .ended(let run, _) in events { state.withLock { _ = $0.days.removeValue(forKey: run.id) } }
+    } catch {
+      let isNew = store.withLock { store in
+        defer { store.isAway = true }
+        return !store.isAway
+      }
+      if isNew { log("the history cannot be written: \(error.message)") }
+      guard error.kind == .noUpstream else {
+        state.withLock { $0.dropped += events.count }
+        return
+      }
+      let isStopped = state.withLock { state in
+        state.waiting = events + state.waiting
+        defer { state.isScheduled = true }
+        return state.isStopped
+      }
+      // The bound holds with the next event.
+      if !isStopped { queue.asyncAfter(deadline: .now() + 2) { self.write() } }
+    }
+  }
+
+  private func open(_ store: inout Store) throws(CodedError) -> any SQLConnection {
+    if let connection = store.connection { return connection }
+    let connection = try address.connect()
+    store.connection = connection
+    return connection
+  }
+
+  private func send(_ events: [Event], _ connection: any SQLConnection, _ store: inout Store) throws(CodedError) {
+    // The clock of the database counts; those of hosts differ.
+    let now = try connection.query("SELECT \(connection.dialect.now)").first?.integer(0) ?? 0
+    let offset = now - Self.microseconds(Date())
+    for event in events {
+      switch event {
+      case .began(_, let date), .ended(_, let date):
+        try makePartitions(Self.day(date), connection, &store)
+      case .entry(_, let day, _): try makePartitions(day, connection, &store)
+      }
+    }
+    if store.nextCleanUp <= .now {
+      store.nextCleanUp = .now + .seconds(3600)
+      try removeOld(before: Self.day(microseconds: now) - days, connection, &store)
+    }
+    var entries: [(run: String, day: Int, entry: JournalPage.Entry)] = []
+    var runs: [(run: FleetRun, day: Int, isOver: Bool, at: Int)] = []
+    for event in events {
+      switch event {
+      case .began(let run, let date): runs.append((run, Self.day(date), false, Self.microseconds(date) + offset))
+      case .ended(let run, let date):
+        let day = state.withLock { $0.days[run.id] } ?? Self.day(date)
+        runs.append((run, day, true, Self.microseconds(date) + offset))
+      case .entry(let run, let day, let entry): entries.append((run, day, entry))
+      }
+    }
+    try connection.transaction { () throws(CodedError) in
+      for (run, day, isOver, time) in runs { try write(run, day: day, isOver: isOver, at: time, connection) }
+      for part in entries.chunks(of: 500) {
+        let rows = part.indices.map { index in "(" + (1...9).map { "$\(index * 9 + $0)" }.joined(separator: ",") + ")" }
+        let values = part.flatMap { run, day, entry -> [SQLValue] in
+          [
+            .text(run), .integer(day), .integer(entry.number),
+            .integer((RFC3339.parse(entry.time).map(Self.microseconds) ?? 0) + offset), .text(entry.kind),
+            .text(entry.method), .text(String(entry.url.prefix(2000))), .integer(entry.status),
+            SQLValue(entry.detail.map { String($0.prefix(500)) }),
+          ]
+        }
+        try connection.query(
+          """
+          INSERT INTO diorama_entries (run, day, number, at, kind, method, url, status, detail)
+          VALUES \(rows.joined(separator: ",")) ON CONFLICT DO NOTHING
+          """, values)
+      }
+    }
+  }
+
+  private func write(
+    _ run: FleetRun, day: Int, isOver: Bool, at time: Int, _ connection: any SQLConnection
+  ) throws(CodedError) {
+    let unused = run.unused.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) }
+    let detail = Detail(misses: run.misses, failures: run.failures, contract: run.contract)
+    let text = (try? JSONEncoder().encode(detail)).map { String(decoding: $0, as: UTF8.self) }
+    let seconds = run.seconds.map { Int($0 * 1e6) }
+    try connection.query(
+      """
+      INSERT INTO diorama_runs (id, day, host, host_name, name, mode, cassette, recorded_at, started_at, ended_at, ok,
+        duration, requests, interactions, unused, detail, has_drift)
+      VALUES ($1, \(day), $2, $3, $4, $5, $6, $7, \(time - (isOver ? seconds ?? 0 : 0)), \(isOver ? "\(time)" : "NULL"),
+        $8, $9, $10, $11, $12, $13, $14)
+      ON CONFLICT (id, day) DO UPDATE SET mode = excluded.mode, recorded_at = excluded.recorded_at,
+        ended_at = excluded.ended_at, ok = excluded.ok, duration = excluded.duration, requests = excluded.requests,
+        interactions = excluded.interactions, unused = excluded.unused, detail = excluded.detail,
+        has_drift = excluded.has_drift
+      WHERE excluded.ended_at IS NOT NULL
+      """, .text(run.id), .text(host.id), .text(host.name), .text(run.name), .text(run.mode), SQLValue(run.cassette),
+      SQLValue(run.recordedAt), SQLValue(run.ok.map { $0 ? 1 : 0 }), SQLValue(seconds), SQLValue(run.requests),
+      SQLValue(run.interactions), SQLValue(unused), SQLValue(text), .integer(run.contract.isEmpty ? 0 : 1))
+  }
+
+  /// What is stored of a run as JSON.
+  private struct Detail: Codable {
+    var misses: [FleetRun.Miss]
+    var failures: [String]
+    var contract: [String]
+  }
+
+  /// Makes the tables of a day.
+  private func makePartitions(
+    _ day: Int, _ connection: any SQLConnection, _ store: inout Store
+  ) throws(CodedError) {
+    guard connection.dialect == .postgreSQL, !store.partitions.contains(day) else { return }
+    try connection.transaction(begin: connection.dialect.beginExclusively(.migration)) { () throws(CodedError) in
+      for table in ["runs", "entries"] {
+        try connection.execute(
+          "CREATE TABLE IF NOT EXISTS diorama_\(table)_\(day) PARTITION OF diorama_\(table) FOR VALUES FROM (\(day)) TO (\(day + 1))"
+        )
+      }
+    }
+    store.partitions.insert(day)
+  }
+
+  private func removeOld(
+    before day: Int, _ connection: any SQLConnection, _ store: inout Store
+  ) throws(CodedError) {
+    guard connection.dialect == .postgreSQL else {
+      for table in ["runs", "entries"] { try connection.query("DELETE FROM diorama_\(table) WHERE day < \(day)") }
+      return
+    }
+    try connection.transaction(begin: connection.dialect.beginExclusively(.migration)) { () throws(CodedError) in
+      let tables = try connection.query(
+        """
+        SELECT child.relname FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid
+        WHERE inhparent IN ('diorama_runs'::regclass, 'diorama_entries'::regclass)
+        """)
+      for table in tables.compactMap({ $0.text(0) }) {
+        guard let its = table.split(separator: "_").last.flatMap({ Int($0) }), its < day else { continue }
+        try connection.execute("DROP TABLE \(table)")
+      }
+    }
+    store.partitions = store.partitions.filter { $0 >= day }
+  }
+
+  /// Notes that environments of this host's last daemon that were not restored are lost. Call it at the start.
+  ///
+  /// - Parameters:
+  ///   - kept: the ids of those that were restored.
+  ///   - now: the time.
+  package func forgetOthers(than kept: [String], at now: Date = .now) {
+    let day = Self.day(now)
+    state.withLock { state in for id in kept where state.days[id] == nil { state.days[id] = day } }
+    queue.async { [self] in
+      _ = try? store.withLock { store throws(CodedError) in
+        let connection = try open(&store)
+        for row in try connection.query(
+          "SELECT id, day FROM diorama_runs WHERE host = $1 AND ended_at IS NULL AND day >= \(day - days)",
+          .text(host.id))
+        {
+          guard let id = row.text(0), let its = row.integer(1) else { continue }
+          guard !kept.contains(id) else {
+            state.withLock { $0.days[id] = its }
+            continue
+          }
+          let isNew = state.withLock {
+            $0.waiting.contains { if case .began(let run, _) = $0 { run.id == id } else { false } }
+          }
+          guard !isNew else { continue }
+          try connection.query(
+            "UPDATE diorama_runs SET ended_at = \(connection.dialect.now), ok = 0, is_lost = 1 WHERE id = $1 AND day = \(its)",
+            .text(id))
+        }
+      }
+    }
+  }
+
+  // MARK: Reading
+
+  /// Calls the database on the thread of the history.
+  ///
+  /// - Parameter body: reads.
+  /// - Returns: the result of `body`.
+  /// - Throws: ``CodedError`` if the database is away.
+  private func read<Value: Sendable>(
+    _ body: @escaping @Sendable (any SQLConnection) throws(CodedError) -> Value
+  ) async throws(CodedError) -> Value {
+    let result: Result<Value, CodedError> = await withUnsafeContinuation { continuation in
+      queue.async { [self] in
+        write()
+        do throws(CodedError) {
+          let value = try store.withLock { store throws(CodedError) in
+            do throws(CodedError) { return try body(try open(&store)) } catch {
+              if error.kind == .noUpstream { store.connection = nil }
+              throw error
+            }
+          }
+          continuation.resume(returning: .success(value))
+        } catch {
+          continuation.resume(returning: .failure(error))
+        }
+      }
+    }
+    return try result.get()
+  }
+
+  private static let columns = """
+    runs.id, runs.host_name, runs.name, runs.mode, runs.cassette, runs.recorded_at, runs.started_at, runs.ended_at,
+    runs.ok, runs.duration, runs.requests, runs.interactions, runs.unused, runs.detail, runs.is_lost
+    """
+
+  private static func run(_ row: SQLRow) -> FleetRun {
+    let detail = row.text(13).flatMap { try? JSONDecoder().decode(Detail.self, from: Data($0.utf8)) }
+    return FleetRun(
+      id: row.text(0) ?? "", host: row.text(1) ?? "", name: row.text(2) ?? "", mode: row.text(3) ?? "",
+      cassette: row.text(4), recordedAt: row.text(5), startedAt: FleetDatabase.time(row.integer(6) ?? 0),
+      endedAt: row.integer(7).map(FleetDatabase.time), ok: row.integer(8).map { $0 == 1 },
+      seconds: row.integer(9).map { Double($0) / 1e6 }, requests: row.integer(10), interactions: row.integer(11),
+      unused: indices(row.text(12)), misses: detail?.misses ?? [], failures: detail?.failures ?? [],
+      contract: detail?.contract ?? [], isLost: row.integer(14) == 1 ? true : nil)
+  }
+
+  private static func indices(_ text: String?) -> [Int]? {
+    text.flatMap { try? JSONDecoder().decode([Int].self, from: Data($0.utf8)) }
+  }
+
+  /// What runs now, by its start.
+  package func running() async throws(CodedError) -> [FleetRun] {
+    try await read { [days] connection throws(CodedError) in
+      try connection.query(
+        """
+        SELECT \(Self.columns), hosts.ended FROM diorama_runs AS runs LEFT JOIN diorama_hosts AS hosts ON hosts.id = runs.host
+        WHERE runs.ended_at IS NULL AND runs.day >= \(Self.day(Date()) - days) ORDER BY runs.started_at
+        """
+      ).map { row in
+        var run = Self.run(row)
+        if row.text(15) != nil { run.isLost = true }
+        return run
+      }
+    }
+  }
+
+  /// What has ended, by its end.
+  ///
+  /// - Parameters:
+  ///   - time: RFC 3339: only runs that ended later; nil for the last ones.
+  ///   - limit: how many runs at most.
+  /// - Returns: the runs.
+  /// - Throws: ``CodedError`` if the database is away.
+  package func ended(after time: String?, limit: Int) async throws(CodedError) -> [FleetRun] {
+    let after = time.flatMap(RFC3339.parse).map(Self.microseconds)
+    let firstDay = after.map { Self.day(microseconds: $0) - 1 } ?? Self.day(Date()) - days
+    return try await read { connection throws(CodedError) in
+      let rows = try connection.query(
+        """
+        SELECT \(Self.columns) FROM diorama_runs AS runs WHERE ended_at > \(after ?? 0) AND day >= \(firstDay)
+        ORDER BY ended_at \(after == nil ? "DESC" : "") LIMIT \(limit)
+        """)
+      return (after == nil ? rows.reversed() : rows).map(Self.run)
+    }
+  }
+
+  /// One run; nil if there is none with this id.
+  package func run(_ id: String) async throws(CodedError) -> FleetRun? {
+    try await read { connection throws(CodedError) in
+      try connection.query("SELECT \(Self.columns) FROM diorama_runs AS runs WHERE id = $1", .text(id)).first
+        .map(Self.run)
+    }
+  }
+
+  /// The journal of a run.
+  package func journal(of run: String, after number: Int, limit: Int) async throws(CodedError) -> FleetJournal {
+    try await read { connection throws(CodedError) in
+      FleetJournal(
+        entries: try connection.query(
+          """
+          SELECT number, at, kind, method, url, status, detail FROM diorama_entries
+          WHERE run = $1 AND number > \(number) ORDER BY number LIMIT \(limit)
+          """, .text(run)
+        ).map { row in
+          .init(
+            number: row.integer(0) ?? 0, time: FleetDatabase.time(row.integer(1) ?? 0), kind: row.text(2) ?? "",
+            method: row.text(3) ?? "", url: row.text(4) ?? "", status: row.integer(5) ?? 0, detail: row.text(6))
+        })
+    }
+  }
+
+  /// What the runs of the last days tell.
+  ///
+  /// - Parameter days: how many days.
+  /// - Returns: the statistics, with at most 20 elements in each list.
+  /// - Throws: ``CodedError`` if the database is away.
+  package func statistics(days: Int) async throws(CodedError) -> FleetStatistics {
+    try await read { connection throws(CodedError) in
+      let first = Self.day(Date()) - days + 1
+      let recent = "FROM diorama_runs AS runs WHERE day >= \(first) AND ended_at IS NOT NULL"
+      var result = FleetStatistics(days: days)
+      let totals = try connection.query(
+        "SELECT count(*), sum(CASE WHEN ok = 0 THEN 1 ELSE 0 END), count(DISTINCT host), sum(requests) \(recent)"
+      ).first
+      result.runs = totals?.integer(0) ?? 0
+      result.failed = totals?.integer(1) ?? 0
+      result.hosts = totals?.integer(2) ?? 0
+      result.entries = totals?.integer(3) ?? 0
+      for row in try connection.query(
+        """
+        SELECT name, recorded_at, count(*), sum(CASE WHEN ok = 0 THEN 1 ELSE 0 END),
+          max(CASE WHEN ok = 0 THEN ended_at ELSE 0 END) \(recent)
+          AND mode = 'replay' AND recorded_at IS NOT NULL AND is_lost = 0
+        GROUP BY name, recorded_at HAVING min(ok) = 0 AND max(ok) = 1 ORDER BY 4 DESC, 1 LIMIT 20
+        """)
+      {
+        let last = try connection.query(
+          "SELECT \(Self.columns) \(recent) AND name = $1 AND ok = 0 AND ended_at = \(row.integer(4) ?? 0) LIMIT 1",
+          SQLValue(row.text(0))
+        ).first
+        guard let last else { continue }
+        result.flaky.append(
+          .init(
+            name: row.text(0) ?? "", recordedAt: row.text(1) ?? "", runs: row.integer(2) ?? 0,
+            failed: row.integer(3) ?? 0, last: Self.run(last)))
+      }
+      result.slowest = try connection.query(
+        """
+        SELECT name, count(*), sum(duration), max(duration) \(recent) AND is_lost = 0 AND duration IS NOT NULL
+        GROUP BY name ORDER BY 4 DESC LIMIT 10
+        """
+      ).map { row in
+        let runs = row.integer(1) ?? 1
+        return .init(
+          name: row.text(0) ?? "", runs: runs, meanSeconds: Double(row.integer(2) ?? 0) / 1e6 / Double(max(runs, 1)),
+          longestSeconds: Double(row.integer(3) ?? 0) / 1e6)
+      }
+      let uses = try Self.uses(connection)
+      result.abandoned = Array(uses.filter { $0.lastDay < first }.map(\.cassette).prefix(20))
+      result.partlyUsed = Array(
+        try Self.uses(connection, since: first).map(\.cassette).filter { !$0.unused.isEmpty }.prefix(20))
+      for row in try connection.query(
+        "SELECT name, count(*), max(ended_at) \(recent) AND has_drift = 1 GROUP BY name ORDER BY 2 DESC, 1 LIMIT 20")
+      {
+        let last = try connection.query(
+          "SELECT \(Self.columns) \(recent) AND name = $1 AND ended_at = \(row.integer(2) ?? 0) LIMIT 1",
+          SQLValue(row.text(0))
+        ).first
+        result.drift.append(
+          .init(
+            name: row.text(0) ?? "", runs: row.integer(1) ?? 0,
+            violations: Array((last.map(Self.run)?.contract ?? []).prefix(10))))
+      }
+      return result
+    }
+  }
+
+  /// Which interactions of a recording the successful replays of the last days have used.
+  ///
+  /// - Parameters:
+  ///   - file: the name of the cassette's file, such as `login.har`.
+  ///   - recordedAt: when it was recorded.
+  ///   - days: how many days.
+  /// - Returns: nil if no such replay is known.
+  /// - Throws: ``CodedError`` if the database is away.
+  package func usage(
+    of file: String, recordedAt: String, days: Int
+  ) async throws(CodedError) -> FleetStatistics.Cassette? {
+    try await read { connection throws(CodedError) in
+      try Self.uses(connection, since: Self.day(Date()) - days + 1, recordedAt: recordedAt)
+        .first { ($0.cassette.cassette as NSString).lastPathComponent == file }?.cassette
+    }
+  }
+
+  private static func uses(
+    _ connection: any SQLConnection, since day: Int = 0, recordedAt: String? = nil
+  ) throws(CodedError) -> [(cassette: FleetStatistics.Cassette, lastDay: Int)] {
+    // Most runs of a recording leave the same interactions unused.
+    let rows = try connection.query(
+      """
+      SELECT cassette, recorded_at, unused, interactions, count(*), max(ended_at), max(day) FROM diorama_runs
+      WHERE day >= \(day) AND mode = 'replay' AND ok = 1 AND cassette IS NOT NULL AND recorded_at IS NOT NULL
+        AND interactions IS NOT NULL \(recordedAt == nil ? "" : "AND recorded_at = $1")
+      GROUP BY cassette, recorded_at, unused, interactions ORDER BY 6
+      """, recordedAt.map { [.text($0)] } ?? [])
+    var order: [String] = []
+    var known: [String: (cassette: FleetStatistics.Cassette, lastDay: Int)] = [:]
+    for row in rows {
+      guard let path = row.text(0), let recordedAt = row.text(1), let interactions = row.integer(3) else { continue }
+      let unused = Set(indices(row.text(2)) ?? [])
+      // Hosts have the cassette in different folders.
+      let identity = "\((path as NSString).lastPathComponent)\u{0}\(recordedAt)\u{0}\(interactions)"
+      let time = FleetDatabase.time(row.integer(5) ?? 0)
+      if var (cassette, lastDay) = known[identity] {
+        cassette.cassette = path
+        cassette.runs += row.integer(4) ?? 0
+        cassette.lastUsedAt = time
+        cassette.unused.removeAll { !unused.contains($0) }
+        lastDay = max(lastDay, row.integer(6) ?? 0)
+        known[identity] = (cassette, lastDay)
+      } else {
+        order.append(identity)
+        known[identity] = (
+          .init(
+            cassette: path, recordedAt: recordedAt, lastUsedAt: time, runs: row.integer(4) ?? 0,
+            interactions: interactions, unused: unused.sorted()), row.integer(6) ?? 0
+        )
+      }
+    }
+    return order.compactMap { known[$0] }
+  }
+
+  // MARK: Times
+
+  private static func microseconds(_ date: Date) -> Int { Int(date.timeIntervalSince1970 * 1e6) }
+  private static func day(_ date: Date) -> Int { day(microseconds: microseconds(date)) }
+  private static func day(microseconds: Int) -> Int { microseconds / 86_400_000_000 }
+}
