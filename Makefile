@@ -108,6 +108,7 @@ soak: ready bench-build ## Runs the tests of guarantees 10,000 times, all script
 	@.build/release/Benchmarks traffic --check
 	@.build/release/Benchmarks large --check
 	@.build/release/Benchmarks isolation --check
+	@.build/release/Benchmarks fleet --check
 
 bench: bench-build ## Counts lines; measures replay, large texts, app, daemon and ports beside their peers
 	@Config/venv portpicker
@@ -124,6 +125,7 @@ bench-peers: bench-build ## Measures large cassettes, isolation, traffic and stu
 	@.build/release/Benchmarks opening
 	@.build/release/Benchmarks traffic
 	@.build/release/Benchmarks mock
+	@.build/release/Benchmarks fleet
 
 bench-build:
 	@Config/bootstrap bench

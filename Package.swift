@@ -199,8 +199,8 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "Basics", "EnvironmentService", "ControlAPI", "Diorama", "LaunchContract", "Cassettes", "HTTPMessages",
-        "HTTPServer",
+        "Basics", "EnvironmentService", "EnvironmentConfiguration", "ControlAPI", "Diorama", "LaunchContract",
+        "Cassettes", "Databases", "Fleet", "HTTPMessages", "HTTPServer",
       ]),
 
     .target(

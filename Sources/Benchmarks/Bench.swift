@@ -16,6 +16,7 @@ enum Bench {
         case .app: try await AppBench.run()
         case .daemon: try DaemonBench.run(settings)
         case .link: try await LinkBench.run()
+        case .fleet: try await FleetBench.run(settings)
         case .ports: try PortsBench.run(settings)
         case .isolation: try IsolationBench.run(settings)
         case .follow: try await LinkBench.follow()

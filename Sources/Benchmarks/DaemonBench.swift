@@ -71,7 +71,7 @@ enum DaemonBench {
     return runtime ?? URL(fileURLWithPath: FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : "/tmp")
   }
 
-  private static func post(
+  static func post(
     _ connection: PlainConnection, _ daemon: DaemonProcess, _ cassette: URL
   ) throws -> [UInt8] {
     let body =
@@ -127,13 +127,14 @@ final class DaemonProcess {
   ///   - state: the state folder.
   ///   - ports: the port pool, such as `20000-32767`.
   ///   - portserver: the address for the portserver protocol; empty to turn it off.
+  ///   - options: further options of the command.
   /// - Throws: ``CodedError`` if it does not start.
-  init(_ command: URL, state: URL, ports: String, portserver: String = "") throws {
+  init(_ command: URL, state: URL, ports: String, portserver: String = "", options: [String] = []) throws {
     let output = Pipe()
     process.executableURL = command
     process.arguments = [
       "serve", "--state", state.path, "--ports", ports, "--portserver-address", portserver, "--log-level", "warning",
-    ]
+    ] + options
     process.standardOutput = output
     process.standardInput = FileHandle.nullDevice
     try process.run()

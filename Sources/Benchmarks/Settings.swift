@@ -38,6 +38,8 @@ struct Settings {
     case ports
     /// Isolated programs beside others.
     case isolation
+    /// Leases and history of a fleet on PostgreSQL.
+    case fleet
     /// The process started by `link`.
     case follow
     /// Programs started by `isolation`.
@@ -56,7 +58,7 @@ struct Settings {
       part == .execute || words.allSatisfy({ $0 == "--check" })
     else {
       throw CodedError(
-        .inputOutput, "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports|isolation [--check]")
+        .inputOutput, "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports|isolation|fleet [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")
@@ -67,7 +69,7 @@ struct Settings {
     let beside = URL(fileURLWithPath: arguments[0]).deletingLastPathComponent().appendingPathComponent("diorama")
     diorama = environment["DIORAMA_BIN"].map { URL(fileURLWithPath: $0) } ?? beside
     guard
-      ![.replay, .opening, .traffic, .mock, .large, .daemon, .ports, .isolation].contains(part)
+      ![.replay, .opening, .traffic, .mock, .large, .daemon, .ports, .isolation, .fleet].contains(part)
         || FileManager.default.isExecutableFile(atPath: diorama.path)
     else {
       throw CodedError(.inputOutput, "no diorama at \(diorama.path); run make bench, or name it in DIORAMA_BIN")

@@ -109,7 +109,11 @@ package struct StoreStatus: Codable, Sendable, Equatable {
   /// How many requests of this daemon wait.
   package var waiting: Int
 
-  package init(name: String, away: String?, held: Int, waiting: Int) {
+  /// For how long it has been unreachable, in seconds, if other hosts may have leased this host's resources since; else nil.
+  package var uncertainSeconds: Double?
+
+  package init(name: String, away: String?, held: Int, waiting: Int, uncertainSeconds: Double? = nil) {
+    self.uncertainSeconds = uncertainSeconds
     self.name = name
     self.away = away
     self.held = held

@@ -21,6 +21,8 @@ package final class PostgreSQLConnection: SQLConnection {
   package let address: PostgreSQLAddress
   package var dialect: SQLDialect { .postgreSQL }
   private let connection: OpaquePointer
+  /// How long a statement may take, also on a server that hangs. Locks and statements have shorter limits of their own.
+  private static let patience = Duration.seconds(40)
 
   /// Connects. Takes at most five seconds, unless the address sets `connect_timeout`.
   ///
@@ -60,9 +62,45 @@ package final class PostgreSQLConnection: SQLConnection {
   package var isLost: Bool { PQstatus(connection) != CONNECTION_OK }
 
   package func execute(_ statements: String) throws(CodedError) {
-    let result = PQexec(connection, statements)
+    guard PQsendQuery(connection, statements) == 1 else {
+      throw address.unreachable(Self.line(PQerrorMessage(connection)))
+    }
+    let result = try result()
     defer { PQclear(result) }
     try check(result)
+  }
+
+  /// Waits for the last result of a statement that was sent, or the first that is an error.
+  ///
+  /// PQexec(3) would wait for a server that hangs for as long as that does.
+  private func result() throws(CodedError) -> OpaquePointer? {
+    let deadline = ContinuousClock.now + Self.patience
+    var last: OpaquePointer?
+    while true {
+      var isSent = PQflush(connection) == 0
+      while PQisBusy(connection) == 1 || !isSent {
+        let left = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
+        var descriptor = pollfd(
+          fd: PQsocket(connection), events: Int16(isSent ? POLLIN : POLLIN | POLLOUT), revents: 0)
+        guard left > 0, poll(&descriptor, 1, Int32(left.rounded(.up))) >= 0 || errno == EINTR else {
+          PQclear(last)
+          // What the server sends later would be taken for the answer to another statement.
+          shutdown(PQsocket(connection), Int32(SHUT_RDWR))
+          _ = PQconsumeInput(connection)
+          throw address.unreachable("it does not answer")
+        }
+        if PQconsumeInput(connection) == 0 { break }
+        isSent = PQflush(connection) == 0
+      }
+      guard let next = PQgetResult(connection) else { return last }
+      // Results after an error are of no interest, but have to be read.
+      if let known = last, PQresultStatus(known) == PGRES_FATAL_ERROR {
+        PQclear(next)
+      } else {
+        PQclear(last)
+        last = next
+      }
+    }
   }
 
   package func query(_ statement: String, _ values: [SQLValue]) throws(CodedError) -> [SQLRow] {
@@ -86,8 +124,10 @@ package final class PostgreSQLConnection: SQLConnection {
     let lengths = bytes.map { Int32(($0?.count ?? 1) - 1) }
     let formats = values.map { value -> Int32 in if case .blob = value { 1 } else { 0 } }
     // The server infers the types of the parameters.
-    let result = PQexecParams(
-      connection, statement, Int32(values.count), nil, pointers, lengths, formats, 0)
+    guard
+      PQsendQueryParams(connection, statement, Int32(values.count), nil, pointers, lengths, formats, 0) == 1
+    else { throw address.unreachable(Self.line(PQerrorMessage(connection))) }
+    let result = try result()
     defer { PQclear(result) }
     try check(result)
     let columns = PQnfields(result)

@@ -98,7 +98,7 @@ struct ServeOptions {
       "the key that encrypts secrets of resources: file:PATH or env:VARIABLE; the same one on all hosts (default: one in the state folder; with --store, none)"
     ),
     .init(
-      "--store-optional", nil, "with --store: start although the database cannot be reached; resources wait for it"),
+      "--store-optional", nil, "with --store: start even if the database cannot be reached; requests for resources wait"),
     .init(
       "--portserver-address", "A",
       "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),
@@ -226,7 +226,7 @@ enum ServeControl {
     }
     lines.append("leased ports: \(status.ports.count)")
     if let store = status.store {
-      lines.append("store: \(store.name)" + (store.away.map { " (away: \($0))" } ?? ""))
+      lines.append("store: \(store.name)" + (store.away.map { " (unreachable: \($0))" } ?? ""))
       lines.append("leased resources: \(store.held)")
     }
     try Output.write(lines: lines)

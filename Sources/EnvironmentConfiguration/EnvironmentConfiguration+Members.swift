@@ -171,8 +171,8 @@ extension EnvironmentConfiguration {
         help: "A fault of that store: locked, missingEntitlement, cancelled, failWrite:N or failRead:N.")),
     .optional(
       "resources", byName(.shorthand(poolName, resourceQuery), atMost: Limits.things),
-      "Scarce things that the app needs for itself, such as test accounts, by name: the name of a pool, or an object. "
-        + "They are leased while requests reach the real backends; a replay has what was recorded.",
+      "Resources that the app needs exclusively, such as test accounts, by name: the name of a pool, or an object. "
+        + "They are leased while requests reach the real backends; a replay uses the recorded ones.",
       .init(
         "--resource", "NAME=POOL[,ATTRIBUTE=VALUE]", .other,
         help: """

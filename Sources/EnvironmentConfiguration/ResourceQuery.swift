@@ -1,4 +1,4 @@
-/// A scarce thing that an environment or a lease needs, such as a test account: any free one of a pool whose attributes
+/// A request for exclusive use of a scarce resource, such as a test account: any free one in a pool whose attributes
 /// match.
 ///
 /// ```json

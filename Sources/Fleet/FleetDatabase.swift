@@ -105,7 +105,7 @@ extension FleetDatabase {
     }
   }
 
-  /// What a batch of changes has brought.
+  /// The result of a batch of changes.
   package struct Outcome: Sendable {
     /// The requests of this host that are served now.
     package var granted: [String: ResourceLease] = [:]
@@ -135,8 +135,10 @@ extension FleetDatabase {
       try add(asking, at: now, &outcome)
       try serveAll(at: now)
       let refused = outcome.refused
-      outcome.granted = try granted(waiting + asking.map(\.id).filter { refused[$0] == nil } + expired)
-      for id in expired where outcome.granted[id] == nil {
+      try collect(waiting + asking.map(\.id).filter { refused[$0] == nil } + expired, &outcome)
+      // A holder without secrets is of no use.
+      _ = try end(outcome.refused.keys.filter { refused[$0] == nil }, at: now)
+      for id in expired where outcome.granted[id] == nil && outcome.refused[id] == nil {
         let needs = try connection.query("SELECT request FROM diorama_leases WHERE id = $1", .text(id)).first?.text(0)
         outcome.refused[id] = try notServed(needs.map { parse($0) } ?? [])
         _ = try end([id], at: now)
@@ -145,11 +147,13 @@ extension FleetDatabase {
     return outcome
   }
 
-  /// Collects what this host's requests got through other hosts.
-  package func collect(_ waiting: [String]) throws(CodedError) -> [String: ResourceLease] {
-    let waiting = waiting
-    guard !waiting.isEmpty else { return [:] }
-    return try connection.transaction(begin: "BEGIN") { () throws(CodedError) in try granted(waiting) }
+  /// Collects what this host's requests got through other hosts. Requests whose secrets cannot be decrypted are refused, but
+  /// not ended.
+  package func collect(_ waiting: [String]) throws(CodedError) -> Outcome {
+    var outcome = Outcome()
+    guard !waiting.isEmpty else { return outcome }
+    try connection.transaction(begin: "BEGIN") { () throws(CodedError) in try collect(waiting, &outcome) }
+    return outcome
   }
 
   private func end(_ ids: [String], at now: Int) throws(CodedError) -> Set<String> {
@@ -226,7 +230,7 @@ extension FleetDatabase {
         WHERE diorama_resources.id = given.column1 AND state = 'free' RETURNING diorama_resources.id
         """, grants.flatMap { [.text($0.lease), .text($0.label)] })
       guard changed.count == grants.count else {
-        throw CodedError(.noUpstream, "the fleet's database gave a resource away twice; the request is repeated")
+        throw CodedError(.noUpstream, "a resource to be leased was no longer free in the fleet's database; the request is retried")
       }
     }
     for served in served.chunks(of: 500) {
@@ -241,9 +245,8 @@ extension FleetDatabase {
     for host in hosts { try connection.query("SELECT pg_notify('diorama', $1)", .text(host)) }
   }
 
-  /// The leases among these ids that are held, with secrets.
-  private func granted(_ ids: [String]) throws(CodedError) -> [String: ResourceLease] {
-    var leases: [String: ResourceLease] = [:]
+  /// Adds the leases among these ids that are held, with secrets.
+  private func collect(_ ids: [String], _ outcome: inout Outcome) throws(CodedError) {
     for ids in ids.chunks(of: 500) {
       for row in try connection.query(
         """
@@ -254,40 +257,70 @@ extension FleetDatabase {
         WHERE leases.state = 'held' AND leases.id IN \(ids.sqlPlaceholders())
         """, ids.map(SQLValue.text))
       {
-        try take(row, into: &leases, opening: true)
+        let id = row.text(0) ?? ""
+        guard outcome.refused[id] == nil else { continue }
+        take(row, into: &outcome.granted)
+        guard let label = row.text(8), let pool = row.text(9), let name = row.text(10) else { continue }
+        do {
+          outcome.granted[id]?.resources[label]?.secrets = try opened(row.data(13), of: name, in: pool)
+        } catch {
+          outcome.granted[id] = nil
+          outcome.refused[id] = error
+        }
       }
     }
-    return leases
+  }
+
+  /// Decrypts the secrets of a resource.
+  func opened(_ sealed: Data?, of name: String, in pool: String) throws(CodedError) -> [String: String] {
+    guard let sealed else { return [:] }
+    guard let key else {
+      throw CodedError(
+        .broken,
+        "resource '\(name)' of pool '\(pool)' has secrets, but this daemon has no key; start it with --store-key")
+    }
+    return try key.open(sealed, for: "\(pool)/\(name)")
   }
 
   /// All leases and requests of all hosts, in the order of the requests, without secrets.
   package func leases() throws(CodedError) -> [ResourceLease] {
-    try connection.transaction(begin: "BEGIN") { () throws(CodedError) in
-      var leases: [String: ResourceLease] = [:]
-      var order: [String] = []
-      for row in try connection.query(
-        """
-        SELECT \(Self.leaseColumns), resources.label, resources.pool, resources.name, resources.attributes,
-          resources.fence
-        FROM diorama_leases AS leases LEFT JOIN diorama_resources AS resources ON resources.lease = leases.id
-          LEFT JOIN diorama_hosts AS hosts ON hosts.id = leases.host ORDER BY leases.ticket
-        """)
-      {
-        let id = row.text(0) ?? ""
-        if leases[id] == nil { order.append(id) }
-        try take(row, into: &leases, opening: false)
-      }
-      return order.compactMap { leases[$0] }
+    try connection.transaction(begin: "BEGIN") { () throws(CodedError) in try leases(where: "TRUE") }
+  }
+
+  private func leases(where condition: String, _ values: SQLValue...) throws(CodedError) -> [ResourceLease] {
+    var leases: [String: ResourceLease] = [:]
+    var order: [String] = []
+    for row in try connection.query(
+      """
+      SELECT \(Self.leaseColumns), resources.label, resources.pool, resources.name, resources.attributes,
+        resources.fence
+      FROM diorama_leases AS leases LEFT JOIN diorama_resources AS resources ON resources.lease = leases.id
+        LEFT JOIN diorama_hosts AS hosts ON hosts.id = leases.host WHERE \(condition) ORDER BY leases.ticket
+      """, values)
+    {
+      let id = row.text(0) ?? ""
+      if leases[id] == nil { order.append(id) }
+      take(row, into: &leases)
     }
+    return order.compactMap { leases[$0] }
+  }
+
+  /// The environment that a lease of any host belongs to, with the host's name; nil if it belongs to none.
+  package func environment(ofLease id: String) throws(CodedError) -> (id: String, host: String)? {
+    let row = try connection.query(
+      """
+      SELECT leases.environment, hosts.name FROM diorama_leases AS leases
+      LEFT JOIN diorama_hosts AS hosts ON hosts.id = leases.host WHERE leases.id = $1
+      """, .text(id)
+    ).first
+    return row?.text(0).map { ($0, row?.text(1) ?? "") }
   }
 
   private static let leaseColumns =
     "leases.id, leases.state, hosts.name, leases.environment, leases.owner, leases.asked_at, leases.granted_at, "
     + "leases.ends_at"
 
-  private func take(
-    _ row: SQLRow, into leases: inout [String: ResourceLease], opening: Bool
-  ) throws(CodedError) {
+  private func take(_ row: SQLRow, into leases: inout [String: ResourceLease]) {
     let id = row.text(0) ?? ""
     let asked = row.integer(5) ?? 0
     var lease =
@@ -298,20 +331,8 @@ extension FleetDatabase {
         since: Self.time(asked), endsAt: row.integer(7).map(Self.time),
         waitedSeconds: row.integer(6).map { Double($0 - asked) / 1e6 }, resources: [:])
     if let label = row.text(8), let pool = row.text(9), let name = row.text(10) {
-      var resource = LeasedResource(
+      lease.resources[label] = LeasedResource(
         pool: pool, name: name, attributes: Self.attributes(row.text(11)), fence: row.integer(12) ?? 0)
-      if opening {
-        resource.secrets = [:]
-        if let sealed = row.data(13) {
-          guard let key else {
-            throw CodedError(
-              .broken,
-              "resource '\(name)' of pool '\(pool)' has secrets, but this daemon has no key; give it --store-key")
-          }
-          resource.secrets = try key.open(sealed, for: "\(pool)/\(name)")
-        }
-      }
-      lease.resources[label] = resource
     }
     leases[id] = lease
   }
@@ -388,13 +409,13 @@ extension FleetDatabase {
     let look = "look at: diorama pool show \(need.pool)"
     let fitting = entry?.usable.count { need.accepts($0) } ?? 0
     if fitting > 0 {
-      return CodedError(.noCassette, "only \(fitting) \(what), but the request needs more; import more, or \(look)")
+      return CodedError(.noCassette, "only \(fitting) resource\(fitting == 1 ? "" : "s")\(need.described) in pool '\(need.pool)', but the request needs more; import more, or \(look)")
     }
     let quarantined = entry?.quarantined.count { need.accepts($0) } ?? 0
     if quarantined > 0 {
       return CodedError(
         .noCassette,
-        "the only \(what) is quarantined, or all \(quarantined) are; \(look), then: diorama pool restore")
+        "no usable \(what): \(quarantined) quarantined; \(look), then: diorama pool restore")
     }
     return CodedError(.noCassette, "no \(what); import one, or \(look)")
   }
@@ -442,7 +463,7 @@ extension LeaseMatching.Need {
 // MARK: Hosts
 
 extension FleetDatabase {
-  /// What a sign of life has brought.
+  /// The result of a heartbeat.
   package struct Beat: Sendable {
     /// Ids of this host's leases that are held.
     package var held: Set<String> = []
@@ -454,7 +475,7 @@ extension FleetDatabase {
     package var isReplaced = false
   }
 
-  /// Makes this host known, and reads the leases that its last daemon left.
+  /// Registers this host, and reads the leases that its previous daemon left.
   ///
   /// Requests of the last daemon that were not served are removed, since no client waits for them.
   package func join() throws(CodedError) -> [(lease: ResourceLease, owner: String?)] {
@@ -473,15 +494,15 @@ extension FleetDatabase {
       let rows = try connection.query(
         "SELECT id, owner FROM diorama_leases WHERE host = $1 AND state = 'held'", .text(host.id))
       let owners = Dictionary(rows.map { ($0.text(0) ?? "", $0.text(1)) }, uniquingKeysWith: { $1 })
-      let leases = try granted(Array(owners.keys))
-      return leases.values.map { ($0, owners[$0.id] ?? nil) }
+      return try leases(where: "leases.host = $1 AND leases.state = 'held'", .text(host.id))
+        .map { ($0, owners[$0.id] ?? nil) }
     }
   }
 
-  /// Gives a sign of life, ends what is over, and takes back what belongs to hosts that are gone.
+  /// Sends a heartbeat, ends expired leases, and reclaims the resources of hosts that are gone.
   ///
-  /// A host counts as gone once its last sign of life is older than its patience. If no host has given one for a while,
-  /// the database itself was away: then no host counts as gone until all have had the time to come back.
+  /// A host counts as gone once its last heartbeat is older than its patience. If no host has sent one for a while,
+  /// the database itself was unreachable: then no host counts as gone until all have had time to reconnect.
   package func beat() throws(CodedError) -> Beat {
     try exclusively { now throws(CodedError) in
       var beat = Beat()
@@ -500,6 +521,12 @@ extension FleetDatabase {
       if now - (last?.integer(0) ?? 0) > patience / 2 { calm = now + patience }
       try connection.execute("UPDATE diorama_fleet SET beat_at = \(now), calm_until = \(calm)")
       if now > calm { beat.gone = try endHosts(at: now) }
+      // Clean-ups whose host has stopped, or has lost track of them: a command takes five minutes at most.
+      try connection.query(
+        """
+        UPDATE diorama_resources SET state = 'dirty', host = NULL, changed_at = \(now) WHERE state = 'cleaning'
+          AND (changed_at < \(now - 600_000_000) OR host IN (SELECT id FROM diorama_hosts WHERE ended IS NOT NULL))
+        """)
       let over = try connection.query(
         "SELECT id FROM diorama_leases WHERE state = 'held' AND ends_at < \(now) LIMIT 1000"
       ).compactMap { $0.text(0) }
@@ -529,9 +556,14 @@ extension FleetDatabase {
     return gone
   }
 
-  /// Says that this host stops. Leases whose owners outlive the daemon stay for the next one.
+  /// Marks this host as stopped. Leases whose owners outlive the daemon stay for the next one.
   package func leave() throws(CodedError) {
     try exclusively { _ throws(CodedError) in
+      // Their clients were told that the daemon stops.
+      try connection.query("DELETE FROM diorama_leases WHERE host = $1 AND state = 'waiting'", .text(host.id))
+      try connection.query(
+        "UPDATE diorama_resources SET state = 'dirty', host = NULL WHERE state = 'cleaning' AND host = $1",
+        .text(host.id))
       let held = try connection.query("SELECT id FROM diorama_leases WHERE host = $1", .text(host.id))
       guard held.isEmpty else { return }
       try connection.query("UPDATE diorama_hosts SET ended = 'stopped' WHERE id = $1", .text(host.id))

@@ -6,7 +6,7 @@ package import Foundation
 
 /// Writes what happens in the environments of a host into the fleet's database, and reads what happened on all hosts.
 ///
-/// Writing never blocks: batches are sent in the background. While the database is away or slow, a bounded number of
+/// Writing never blocks: batches are sent in the background. While the database is unreachable or slow, a bounded number of
 /// events waits; beyond it the oldest are dropped and counted.
 ///
 /// ```swift
@@ -64,7 +64,7 @@ package final class FleetHistory: Sendable {
   ///   - host: this host.
   ///   - days: after how many days runs are deleted.
   ///   - limit: how many events may wait.
-  ///   - log: gets one line about each trouble.
+  ///   - log: gets one line for each problem.
   package init(
     _ address: FleetAddress, host: FleetHost, days: Int, limit: Int = FleetHistory.limit,
     log: @escaping @Sendable (String) -> Void
@@ -126,6 +126,8 @@ package final class FleetHistory: Sendable {
     await withUnsafeContinuation { continuation in
       queue.async {
         self.write()
+        let left = self.state.withLock { $0.waiting.count }
+        if left > 0 { self.log("the history of this host lacks its last \(left) events") }
         self.store.withLock { $0.connection = nil }
         continuation.resume()
       }
@@ -153,7 +155,7 @@ package final class FleetHistory: Sendable {
       return (state.waiting, state.newlyDropped)
     }
     if dropped > 0 {
-      log("the fleet's database is too slow or away; dropped the oldest \(dropped) events of the history")
+      log("the fleet's database is unreachable or too slow; dropped the oldest \(dropped) events of the history")
     }
     guard !events.isEmpty else { return }
     do {
@@ -169,13 +171,16 @@ package final class FleetHistory: Sendable {
     } catch {
       let isNew = store.withLock { store in
         defer { store.isAway = true }
+        // Another host may have dropped the tables of a day.
+        store.partitions = []
         return !store.isAway
       }
-      if isNew { log("the history cannot be written: \(error.message)") }
       guard error.kind == .noUpstream else {
+        log("the history cannot be written, dropped \(events.count) events: \(error.message)")
         state.withLock { $0.dropped += events.count }
         return
       }
+      if isNew { log("the history cannot be written: \(error.message)") }
       let isStopped = state.withLock { state in
         state.waiting = events + state.waiting
         defer { state.isScheduled = true }
@@ -189,6 +194,8 @@ package final class FleetHistory: Sendable {
   private func open(_ store: inout Store) throws(CodedError) -> any SQLConnection {
     if let connection = store.connection { return connection }
     let connection = try address.connect()
+    // The tables are made by the leases' connection.
+    try FleetSchema.check(connection)
     store.connection = connection
     return connection
   }
@@ -206,7 +213,10 @@ package final class FleetHistory: Sendable {
     }
     if store.nextCleanUp <= .now {
       store.nextCleanUp = .now + .seconds(3600)
-      try removeOld(before: Self.day(microseconds: now) - days, connection, &store)
+      do throws(CodedError) { try removeOld(before: Self.day(microseconds: now) - days, connection, &store) } catch {
+        guard error.kind != .noUpstream else { throw error }
+        log("old parts of the history cannot be deleted: \(error.message)")
+      }
     }
     var entries: [(run: String, day: Int, entry: JournalPage.Entry)] = []
     var runs: [(run: FleetRun, day: Int, isOver: Bool, at: Int)] = []
@@ -344,7 +354,7 @@ package final class FleetHistory: Sendable {
   ///
   /// - Parameter body: reads.
   /// - Returns: the result of `body`.
-  /// - Throws: ``CodedError`` if the database is away.
+  /// - Throws: ``CodedError`` if the database is unreachable.
   private func read<Value: Sendable>(
     _ body: @escaping @Sendable (any SQLConnection) throws(CodedError) -> Value
   ) async throws(CodedError) -> Value {
@@ -409,7 +419,7 @@ package final class FleetHistory: Sendable {
   ///   - time: RFC 3339: only runs that ended later; nil for the last ones.
   ///   - limit: how many runs at most.
   /// - Returns: the runs.
-  /// - Throws: ``CodedError`` if the database is away.
+  /// - Throws: ``CodedError`` if the database is unreachable.
   package func ended(after time: String?, limit: Int) async throws(CodedError) -> [FleetRun] {
     let after = time.flatMap(RFC3339.parse).map(Self.microseconds)
     let firstDay = after.map { Self.day(microseconds: $0) - 1 } ?? Self.day(Date()) - days
@@ -448,11 +458,11 @@ package final class FleetHistory: Sendable {
     }
   }
 
-  /// What the runs of the last days tell.
+  /// Statistics of the runs of the last days.
   ///
   /// - Parameter days: how many days.
   /// - Returns: the statistics, with at most 20 elements in each list.
-  /// - Throws: ``CodedError`` if the database is away.
+  /// - Throws: ``CodedError`` if the database is unreachable.
   package func statistics(days: Int) async throws(CodedError) -> FleetStatistics {
     try await read { connection throws(CodedError) in
       let first = Self.day(Date()) - days + 1
@@ -521,7 +531,7 @@ package final class FleetHistory: Sendable {
   ///   - recordedAt: when it was recorded.
   ///   - days: how many days.
   /// - Returns: nil if no such replay is known.
-  /// - Throws: ``CodedError`` if the database is away.
+  /// - Throws: ``CodedError`` if the database is unreachable.
   package func usage(
     of file: String, recordedAt: String, days: Int
   ) async throws(CodedError) -> FleetStatistics.Cassette? {
@@ -571,7 +581,7 @@ package final class FleetHistory: Sendable {
 
   // MARK: Times
 
-  private static func microseconds(_ date: Date) -> Int { Int(date.timeIntervalSince1970 * 1e6) }
+  private static func microseconds(_ date: Date) -> Int { Int((date.timeIntervalSince1970 * 1e6).rounded()) }
   private static func day(_ date: Date) -> Int { day(microseconds: microseconds(date)) }
   private static func day(microseconds: Int) -> Int { microseconds / 86_400_000_000 }
 }

@@ -9,8 +9,10 @@ enum FleetSchema {
   static func steps(_ dialect: SQLDialect) -> [String] {
     [
       """
-      CREATE TABLE diorama_fleet (one BIGINT PRIMARY KEY, beat_at BIGINT NOT NULL, calm_until BIGINT NOT NULL);
-      INSERT INTO diorama_fleet VALUES (1, 0, 0);
+      CREATE TABLE diorama_fleet (one BIGINT PRIMARY KEY, beat_at BIGINT NOT NULL, calm_until BIGINT NOT NULL,
+        highest_fence BIGINT NOT NULL
+      );
+      INSERT INTO diorama_fleet VALUES (1, 0, 0, 0);
       CREATE TABLE diorama_hosts (
         id TEXT PRIMARY KEY, instance TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL,
         started_at BIGINT NOT NULL, beat_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, ended TEXT
@@ -73,6 +75,25 @@ enum FleetSchema {
       if version == nil { try connection.execute("INSERT INTO diorama_schema VALUES (0)") }
       try connection.execute("UPDATE diorama_schema SET version = \(steps.count)")
     }
+  }
+}
+
+extension FleetSchema {
+  /// Checks that the tables are of this version.
+  ///
+  /// - Throws: ``CodedError`` of kind `noUpstream` if they have not been made yet, `broken` if a newer version has changed
+  ///   them.
+  static func check(_ connection: any SQLConnection) throws(CodedError) {
+    let version: Int?
+    do { version = try connection.query("SELECT version FROM diorama_schema").first?.integer(0) } catch {
+      guard error.kind != .noUpstream else { throw error }
+      throw CodedError(.noUpstream, "the fleet's database has no tables yet")
+    }
+    let known = steps(connection.dialect).count
+    guard version != known else { return }
+    throw CodedError(
+      version ?? 0 > known ? .broken : .noUpstream,
+      "the fleet's database has schema version \(version ?? 0), not \(known); use the diorama version of the other hosts")
   }
 }
 

@@ -11,7 +11,7 @@ package import PortLeases
 /// One thread talks to the database. It sends all changes that have come in since the last transaction as the next one,
 /// so that many clients cost little more than one.
 ///
-/// While the database is away, leases stay held, new requests wait until their deadline, and ended leases are handed in
+/// While the database is unreachable, leases stay held, new requests wait until their deadline, and ended leases are handed in
 /// once it is back.
 ///
 /// ```swift
@@ -31,7 +31,7 @@ package final class LeaseBook: Sendable {
     case back
     /// Another host, which is gone, held this many leases; they were taken back.
     case hostGone(name: String, leases: Int)
-    /// A lease of this daemon was given to another request, because this host gave no sign of life for too long.
+    /// A lease of this daemon was given to another request, because this host sent no heartbeat for too long.
     case lost(ResourceLease)
     /// The time of a lease is over.
     case expired(String)
@@ -51,6 +51,13 @@ package final class LeaseBook: Sendable {
     /// Requests that have not been served, by id.
     var waiting: [String: Slot] = [:]
     var held: [String: ResourceLease] = [:]
+    /// How many callers wait for a request, and which leases a caller has received: a request may be repeated.
+    var callers: [String: Int] = [:]
+    var received: Set<String> = []
+    /// Environments of the last daemon that hold resources.
+    var expected: Set<String> = []
+    /// When this host last reached the database.
+    var reachedAt = ContinuousClock.now
     /// Who owns leases or requests.
     var owners: [String: LeaseOwner] = [:]
     var mayHaveGrants = false
@@ -107,9 +114,14 @@ package final class LeaseBook: Sendable {
 
   /// Starts to serve requests.
   ///
-  /// - Parameter isKept: whether a lease of this host's last daemon that no process owns is still needed. Others are
-  ///   ended, as are those of processes that have ended.
-  package func start(isKept: @escaping @Sendable (ResourceLease) -> Bool) {
+  /// - Parameters:
+  ///   - environments: restored environments that hold resources. Those whose lease is gone have lost it.
+  ///   - isKept: whether a lease of this host's last daemon that no process owns is still needed. Others are ended, as are
+  ///     those of processes that have ended.
+  package func start(
+    holding environments: [String] = [], isKept: @escaping @Sendable (ResourceLease) -> Bool
+  ) {
+    state.withLock { $0.expected = Set(environments) }
     let thread = Thread { self.work(isKept) }
     thread.name = "diorama.leases"
     thread.stackSize = 1 << 20
@@ -120,6 +132,13 @@ package final class LeaseBook: Sendable {
       listener.stackSize = 1 << 19
       listener.start()
     }
+  }
+
+  /// For how long this host has not reached the database, in seconds; nil if other hosts cannot have taken its leases back.
+  package var uncertainSeconds: Double? {
+    let (away, reachedAt) = state.withLock { ($0.away, $0.reachedAt) }
+    let seconds = (ContinuousClock.now - reachedAt) / .seconds(1)
+    return away != nil && store.isShared && seconds > host.patience * 0.75 ? seconds : nil
   }
 
   /// Why the database cannot be used; nil if it can.
@@ -161,7 +180,7 @@ package final class LeaseBook: Sendable {
   ///   - owner: the process or the program on another machine that owns the lease.
   /// - Returns: the lease.
   /// - Throws: ``CodedError``: `noCassette` for resources that do not exist, `unanswered` if none is free in time,
-  ///   `noUpstream` if the database is away, and `CancellationError`. Then nothing is held.
+  ///   `noUpstream` if the database is unreachable, and `CancellationError`. Then nothing is held.
   package func checkOut(
     _ request: LeaseRequest, environment: String? = nil, owner: LeaseOwner? = nil
   ) async throws -> ResourceLease {
@@ -172,35 +191,56 @@ package final class LeaseBook: Sendable {
       ttl: request.ttlSeconds)
     let slot = try state.withLock { state throws(CodedError) -> Slot in
       guard !state.isStopped else { throw Self.stopping }
-      if let held = state.held[id] { return Slot(.success(held)) }
+      state.callers[id, default: 0] += 1
+      let held = state.held[id]
+      // Leases of the last daemon have no secrets.
+      if let held, held.resources.values.allSatisfy({ $0.secrets != nil }) { return Slot(.success(held)) }
       if let slot = state.waiting[id] { return slot }
       let slot = Slot(nil)
       state.waiting[id] = slot
-      state.owners[id] = owner
-      state.asking.append(asking)
+      if held != nil {
+        state.mayHaveGrants = true
+      } else {
+        state.owners[id] = owner
+        state.asking.append(asking)
+      }
       return slot
     }
     wake.signal()
+    defer {
+      state.withLock { state in
+        let count = (state.callers[id] ?? 1) - 1
+        state.callers[id] = count == 0 ? nil : count
+      }
+    }
     do {
       if try await slot.wait(until: .now + .seconds(request.patience), for: { $0 != nil }) {
-        return try slot.result.get()
+        return try receive(id, slot)
       }
       // The transaction decides whether it came too late.
       state.withLock { $0.expired.append(id) }
       wake.signal()
-      if try await slot.wait(until: .now + .seconds(5), for: { $0 != nil }) { return try slot.result.get() }
+      if try await slot.wait(until: .now + .seconds(5), for: { $0 != nil }) { return try receive(id, slot) }
     } catch let error as CancellationError {
-      end(id)
+      // Unless the client has repeated the request on another connection.
+      let isLast = state.withLock { $0.callers[id] == 1 && !$0.received.contains(id) }
+      if isLast { end(id) }
       throw error
     }
     let away = away
     end(id)
     throw CodedError(
       .noUpstream,
-      "no resource in time, since \(away ?? "the fleet's database does not answer"); try again once it does")
+      "timed out waiting for a resource: \(away ?? "the fleet's database does not answer"); try again once the database is reachable")
   }
 
-  /// Ends a lease or withdraws a request. Returns at once; if the database is away, it happens when it is back.
+  private func receive(_ id: String, _ slot: Slot) throws -> ResourceLease {
+    let lease = try slot.result.get()
+    state.withLock { _ = $0.received.insert(id) }
+    return lease
+  }
+
+  /// Ends a lease or withdraws a request. Returns at once; if the database is unreachable, it happens when it is back.
   package func end(_ id: String) { enqueueEnd(id, done: nil) }
 
   /// Ends a lease or withdraws a request, and waits for it.
@@ -221,6 +261,7 @@ package final class LeaseBook: Sendable {
       state.ending.append((id, done))
       state.held[id] = nil
       state.owners[id] = nil
+      state.received.remove(id)
       let slot = state.waiting.removeValue(forKey: id)
       slot?.withLock { $0 = $0 ?? .failure(CodedError(.unanswered, "lease \(id) was ended while it waited")) }
       state.asking.removeAll { $0.id == id }
@@ -294,6 +335,13 @@ package final class LeaseBook: Sendable {
         if !hasJoined {
           try join(database, isKept)
           hasJoined = true
+          let lost = state.withLock { state in
+            defer { state.expected = [] }
+            return state.expected.filter { state.held[$0] == nil }
+          }
+          for id in lost {
+            events(.lost(ResourceLease(id: id, state: "lost", environment: id, since: "", resources: [:])))
+          }
         }
         if state.withLock({ $0.away }) != nil {
           state.withLock { $0.away = nil }
@@ -359,10 +407,20 @@ package final class LeaseBook: Sendable {
 
   private func beat(_ database: FleetDatabase) throws(CodedError) {
     let beat = try database.beat()
-    if beat.isReplaced {
+    guard !beat.isReplaced else {
       events(.replaced)
+      // The other daemon decides about the leases now.
+      let held = state.withLock { state in
+        defer {
+          state.held = [:]
+          state.owners = [:]
+        }
+        return Array(state.held.values)
+      }
+      for lease in held { events(.lost(lease)) }
       return
     }
+    state.withLock { $0.reachedAt = .now }
     for (name, leases) in beat.gone { events(.hostGone(name: name, leases: leases)) }
     let expired = Set(beat.expired)
     let missing = state.withLock { state in
@@ -385,6 +443,15 @@ package final class LeaseBook: Sendable {
   /// Sends what has come in.
   private func exchange(_ database: FleetDatabase) throws(CodedError) {
     let (batch, jobs) = state.withLock { state in
+      if state.isStopped {
+        for (id, slot) in state.waiting {
+          slot.withLock { $0 = $0 ?? .failure(Self.stopping) }
+          state.ending.append((id, nil))
+        }
+        state.waiting = [:]
+        state.asking = []
+        state.expired = []
+      }
       defer {
         (state.asking, state.ending, state.expired, state.jobs) = ([], [], [], [])
         state.mayHaveGrants = false
@@ -431,19 +498,19 @@ package final class LeaseBook: Sendable {
   /// - Throws: ``CodedError`` of kind `noUpstream`; other errors are delivered to those who asked.
   private func send(_ batch: Batch, _ database: FleetDatabase) throws(CodedError) {
     if batch.isEmpty {
-      if !batch.waiting.isEmpty, batch.collects { deliver(try database.collect(batch.waiting)) }
+      if !batch.waiting.isEmpty, batch.collects {
+        let outcome = try database.collect(batch.waiting)
+        deliver(outcome.granted)
+        refuse(outcome.refused)
+        state.withLock { $0.ending += outcome.refused.keys.map { ($0, nil) } }
+      }
       return
     }
     do {
       let outcome = try database.exchange(
         ending: batch.ending.map(\.id), expired: batch.expired, asking: batch.asking, waiting: batch.waiting)
       deliver(outcome.granted)
-      state.withLock { state in
-        for (id, error) in outcome.refused {
-          state.owners[id] = nil
-          state.waiting.removeValue(forKey: id)?.withLock { $0 = .failure(error) }
-        }
-      }
+      refuse(outcome.refused)
       for (id, done) in batch.ending { done?.withLock { $0 = outcome.ended.contains(id) } }
     } catch {
       guard error.kind != .noUpstream else { throw error }
@@ -465,6 +532,16 @@ package final class LeaseBook: Sendable {
       }
       for expired in batch.expired {
         try send(Batch(asking: [], ending: [], expired: [expired], waiting: []), database)
+      }
+    }
+  }
+
+  private func refuse(_ refused: [String: CodedError]) {
+    state.withLock { state in
+      for (id, error) in refused {
+        state.held[id] = nil
+        state.owners[id] = nil
+        state.waiting.removeValue(forKey: id)?.withLock { $0 = .failure(error) }
       }
     }
   }

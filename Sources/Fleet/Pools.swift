@@ -17,7 +17,7 @@ extension FleetDatabase {
       let made = try connection.query(
         """
         INSERT INTO diorama_pools (name, version, is_cleaned, maximum_failures, created_at)
-        VALUES ($1, 1, $2, $3, \(now)) ON CONFLICT (name) DO NOTHING RETURNING name
+        VALUES ($1, \(now), $2, $3, \(now)) ON CONFLICT (name) DO NOTHING RETURNING name
         """, .text(pool.name), .integer(pool.cleans == true ? 1 : 0), .integer(pool.maximumFailures ?? 3))
       guard !made.isEmpty else {
         throw CodedError(
@@ -43,7 +43,10 @@ extension FleetDatabase {
   ) throws(CodedError) -> (added: Int, replaced: Int) {
     try exclusively { now throws(CodedError) in
       try bump(pool)
-      var added = 0
+      // Versions of a deleted pool of this name do not come again, nor do its fences.
+      let fence = try connection.query("SELECT highest_fence FROM diorama_fleet").first?.integer(0) ?? 0
+      let known = Set(
+        try connection.query("SELECT name FROM diorama_resources WHERE pool = $1", .text(pool)).compactMap { $0.text(0) })
       for resource in resources {
         let names = (resource.attributes ?? [:]).keys
         if names.contains("name") || names.contains(where: { resource.secrets?[$0] != nil }) {
@@ -62,15 +65,15 @@ extension FleetDatabase {
           sealed = .blob(try key.seal(secrets, for: "\(pool)/\(resource.name)"))
         }
         let attributes = (try? JSON.encode(resource.attributes ?? [:])).map { String(decoding: $0, as: UTF8.self) }
-        let rows = try connection.query(
+        try connection.query(
           """
-          INSERT INTO diorama_resources (pool, name, attributes, secrets, state, changed_at)
-          VALUES ($1, $2, $3, $4, 'free', \(now))
+          INSERT INTO diorama_resources (pool, name, attributes, secrets, state, fence, changed_at)
+          VALUES ($1, $2, $3, $4, 'free', \(fence), \(now))
           ON CONFLICT (pool, name) DO UPDATE SET attributes = excluded.attributes, secrets = excluded.secrets,
-            is_retired = 0 RETURNING (changed_at = \(now) AND fence = 0 AND state = 'free') AS is_new
+            is_retired = 0
           """, .text(pool), .text(resource.name), .text(attributes ?? "{}"), sealed)
-        if rows.first?.text(0) == "1" || rows.first?.text(0) == "t" { added += 1 }
       }
+      let added = resources.count { !known.contains($0.name) }
       try serveAll(at: now)
       return (added, resources.count - added)
     }
@@ -180,6 +183,9 @@ extension FleetDatabase {
         throw CodedError(
           .usage, "\(leased ?? 0) resources of pool '\(pool)' are leased; end their leases first: diorama lease list")
       }
+      let highest = "SELECT coalesce(max(fence), 0) FROM diorama_resources WHERE pool = $1"
+      try connection.query(
+        "UPDATE diorama_fleet SET highest_fence = (\(highest)) WHERE highest_fence < (\(highest))", .text(pool))
       try connection.query("DELETE FROM diorama_resources WHERE pool = $1", .text(pool))
       try connection.query("DELETE FROM diorama_pools WHERE name = $1", .text(pool))
     }
@@ -198,8 +204,9 @@ extension FleetDatabase {
   /// Takes a dirty resource of one of the pools for cleaning.
   ///
   /// - Parameter pools: the pools for which this host has a clean-up command.
-  /// - Returns: nil if none is dirty, or none is to be tried again yet.
-  /// - Throws: ``CodedError`` if the database fails, or of kind `broken` if the secrets cannot be decrypted.
+  /// - Returns: nil if none is dirty, or none is to be tried again yet, or its secrets cannot be decrypted, so that it was
+  ///   quarantined.
+  /// - Throws: ``CodedError`` if the database fails.
   package func claimDirty(of pools: [String]) throws(CodedError) -> Cleaning? {
     guard !pools.isEmpty else { return nil }
     // Without a lock, since mostly there is none.
@@ -217,17 +224,18 @@ extension FleetDatabase {
       ).first
       guard let row, let id = row.integer(0), let pool = row.text(1), let name = row.text(2) else { return nil }
       let fence = (row.integer(5) ?? 0) + 1
+      var resource = LeasedResource(pool: pool, name: name, attributes: Self.attributes(row.text(3)), fence: fence)
+      do throws(CodedError) { resource.secrets = try opened(row.data(4), of: name, in: pool) } catch {
+        // Another one may be cleaned.
+        try connection.query(
+          "UPDATE diorama_resources SET state = 'quarantined', reason = $1, changed_at = \(now) WHERE id = \(id)",
+          .text(error.message))
+        try bump(pool)
+        return nil
+      }
       try connection.query(
         "UPDATE diorama_resources SET state = 'cleaning', host = $1, fence = \(fence), changed_at = \(now) WHERE id = \(id)",
         .text(hostID))
-      var resource = LeasedResource(pool: pool, name: name, attributes: Self.attributes(row.text(3)), fence: fence)
-      resource.secrets = [:]
-      if let sealed = row.data(4) {
-        guard let key else {
-          throw CodedError(.broken, "resource '\(name)' has secrets, but this daemon has no key; give it --store-key")
-        }
-        resource.secrets = try key.open(sealed, for: "\(pool)/\(name)")
-      }
       return Cleaning(pool: pool, resource: resource)
     }
   }

@@ -42,7 +42,7 @@ package struct StoreKey: Sendable {
     if source.hasPrefix("env:") {
       let name = String(source.dropFirst(4))
       guard let value = variables[name], !value.isEmpty else {
-        throw CodedError(.usage, "the store's key is to be in the variable \(name), which is not set; set it")
+        throw CodedError(.usage, "the variable \(name), which should contain the store's key, is not set; set it")
       }
       text = Array(value.utf8)
     } else if source.hasPrefix("file:") {

@@ -86,6 +86,8 @@ FULL = dict(
     outside_package=["--soak"],
     isolation=["--soak"],
     hostile_fuzz=["--seconds", "600"],
+    # It needs root.
+    fleet_machines=["--rounds", "100"],
     # They need a kernel that lets programs make namespaces and supervise system calls.
     isolation_clock=[],
     isolation_helper=["--starts", "1000"],

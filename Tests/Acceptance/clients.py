@@ -467,6 +467,52 @@ def test_standins(checks, clients, folder):
     checks.that("web server: failed" in ended.stdout and "DIORAMA_MODE=extend playwright test" in ended.stdout, "and the run", ended.stdout)
 
 
+ACCOUNT_PYTHON = '''
+import pytest, urllib.request
+
+@pytest.mark.diorama(upstreams={"api": "BACKEND"}, resources={"patient": {"pool": "patients", "where": {"plan": "premium"}}})
+def test_account(diorama):
+    patient = diorama.resources["patient"]
+    assert diorama.environ["DIORAMA_RESOURCE_PATIENT"] == patient["name"] == "anna"
+    print("account", patient["secrets"]["password"])
+    data = patient["secrets"]["password"].encode()
+    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(diorama.url("api", "/in"), data).read()
+'''
+
+ACCOUNT_NODE = '''
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { environment } from "diorama";
+test("account", async (t) => {
+  const { url, resources } = await environment(t, { upstreams: { api: "BACKEND" }, resources: { patient: "patients" } });
+  assert.equal(resources.patient.attributes.plan, "premium");
+  console.log("account", resources.patient.secrets.password);
+  await (await fetch(url("api", "/in"), { method: "POST", body: resources.patient.secrets.password })).text();
+});
+'''
+
+
+def test_accounts(checks, clients, folder):
+    """Test accounts are leased while tests record, and replaced in a replay."""
+    project = folder / "accounts"
+    project.mkdir()
+    (project / "p.csv").write_text("name,plan,secret:password\nanna,premium,s3cret-1\n")
+    for words in (["create", "patients"], ["import", "patients", "p.csv"]):
+        clients.run(["diorama", "pool", *words], project)
+    with support.Upstream(answer) as backend:
+        (project / "test_account.py").write_text(ACCOUNT_PYTHON.replace("BACKEND", backend.url))
+        (project / "account.test.mjs").write_text(ACCOUNT_NODE.replace("BACKEND", backend.url))
+        for cycle, secret in (("records", "s3cret-1"), ("replays", "diorama-patient-password")):
+            ended = clients.pytest(project, "-s", "test_account.py")
+            checks.that(ended.returncode == 0 and f"account {secret}" in ended.stdout, f"pytest {cycle} with an account", ended.stdout)
+            ended = clients.node(project, "--test", "--test-reporter=tap", "account.test.mjs")
+            checks.that("# pass 1\n" in ended.stdout and f"account {secret}" in ended.stdout, f"node {cycle} with an account", ended.stdout)
+    recorded = [path for path in (project / "Cassettes").rglob("*.har")]
+    checks.that(len(recorded) == 2 and not any("s3cret" in path.read_text() for path in recorded), "no recording has the secret", recorded)
+    left = clients.run(["diorama", "lease", "list"], project)
+    checks.that(left.stdout == "no leased resources\n", "no account stays leased", left.stdout)
+
+
 def main():
     checks = support.Checks("clients")
     with support.folder() as folder:
@@ -474,6 +520,7 @@ def main():
         test_pytest(checks, clients, folder)
         test_node(checks, clients, folder)
         test_standins(checks, clients, folder)
+        test_accounts(checks, clients, folder)
         listed = clients.run(["diorama", "env", "list"], folder)
         checks.that(listed.stdout == "no environments\n", "nothing stays behind", listed.stdout)
         clients.run(["diorama", "serve", "--stop"], folder)

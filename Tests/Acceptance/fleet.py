@@ -158,13 +158,13 @@ def outage(checks, server, one, folder, key):
     lease = json.loads(command(one, "lease", "--pool", "patients", "--ttl", "600", "--json").stdout)
     server.stop("immediate")
     done = command(one, "lease", "--pool", "patients", "--wait", "1")
-    checks.that(done.returncode == 69 and "no resource in time, since" in done.stderr, "a request says why it ends", done)
+    checks.that(done.returncode == 69 and "timed out waiting for a resource" in done.stderr, "a request says why it ends", done)
     made = one.provision()
     checks.that(made.status == 201 and one.end(made.json["id"]).status == 200, "environments work", made)
     done = command(one, "lease", "list", "--json")
     held = json.loads(done.stdout)
     checks.that([one["id"] for one in held["leases"]] == [lease["id"]] and held["store"]["away"], "the lease stays held", done)
-    checks.that("away" in command(one, "serve", "--status").stdout, "serve --status says that it is away")
+    checks.that("unreachable" in command(one, "serve", "--status").stdout, "serve --status says that it is away")
     with start(folder, "optional", server.url(), key, "--store-optional") as optional:
         checks.that(optional.provision().status == 201, "a daemon starts without the database if it may")
         waiting = subprocess.Popen(

@@ -137,3 +137,10 @@ class Pooler:
     def __exit__(self, *_):
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    # For the benchmarks: a server until standard input ends.
+    with Server() as own:
+        print("store", own.url(), flush=True)
+        sys.stdin.read()

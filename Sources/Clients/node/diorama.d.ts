@@ -19,6 +19,8 @@ export interface Settings {
   /** Names of free ports, for programs that listen themselves. */
   ports?: string[];
   seed?: string;
+  /** Resources of pools to lease, such as test accounts, by name: a pool, or an object. */
+  resources?: Record<string, string | { pool: string; where?: Record<string, string>; waitSeconds?: number }>;
   /** Any other setting of diorama.json. */
   [name: string]: unknown;
 }
@@ -41,6 +43,15 @@ export interface Clock {
   set(instant: Date | string, options?: { sleepers?: number }): Promise<Date>;
 }
 
+/** A leased resource, such as a test account. */
+export interface Resource {
+  readonly pool: string;
+  readonly name: string;
+  readonly attributes: Record<string, string>;
+  /** Passwords and the like. */
+  readonly secrets: Record<string, string>;
+}
+
 /** The environment of a test. */
 export class Environment {
   private constructor();
@@ -53,6 +64,8 @@ export class Environment {
   /** The local URLs of the upstreams, by name. */
   readonly endpoints: Record<string, string>;
   readonly ports: Record<string, number>;
+  /** Leased resources by name, such as test accounts. */
+  readonly resources: Record<string, Resource>;
   readonly seed: string;
   readonly values: Record<string, unknown>;
   /** Variables for a program: this process's, and those by which it finds the environment. */

@@ -38,7 +38,8 @@ export class Environment {
     this.cassette = answer.cassette ?? null;
     this.#endpoints = answer.endpoints;
     this.#variables = environment;
-    for (const [name, value] of Object.entries({ ports: answer.ports, seed: document.seed, values: document.values })) {
+    const { ports, resources = {} } = answer;
+    for (const [name, value] of Object.entries({ ports, resources, seed: document.seed, values: document.values })) {
       const get = () => {
         this.#usesOthers = true;
         return value;

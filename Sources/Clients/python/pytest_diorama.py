@@ -84,6 +84,7 @@ class Diorama:
         self.clock = Clock(self)  #: The environment's clock.
         self._endpoints = answer["endpoints"]
         self._ports = answer["ports"]
+        self._resources = answer.get("resources", {})
         self._document = contract["document"]
         self._variables = contract["environment"]
         # Whether the test has used the endpoints, and whether it has used anything else of its environment.
@@ -95,6 +96,12 @@ class Diorama:
         """Free ports by name, for programs that listen themselves."""
         self._uses_others = True
         return self._ports
+
+    @property
+    def resources(self):
+        """Leased resources by name, such as test accounts: dictionaries with `name`, `attributes` and `secrets`."""
+        self._uses_others = True
+        return self._resources
 
     @property
     def seed(self):

@@ -185,7 +185,7 @@ extension RouteTable {
       problems: [
         404: "no such pool, or no resource that fits", 409: "no resource is free in time",
         422: "the request is invalid, or the secrets cannot be decrypted", 429: "too many calls wait",
-        503: "the fleet's database is away or fails",
+        503: "the fleet's database is unreachable or fails",
       ],
       perform: { call in try .json(try await call.operations.lease(try call.decode()), status: 201) }),
     Route(
@@ -202,7 +202,7 @@ extension RouteTable {
       answers: [Answer(status: 204, note: "The lease has ended.", content: [:])],
       problems: [
         404: "no such lease", 409: "the lease belongs to an environment and ends with it",
-        503: "the fleet's database is away; the lease ends when it is back",
+        503: "the fleet's database is unreachable; the lease ends when it is back",
       ],
       perform: { call in
         try await call.operations.endLease(call.id)
@@ -212,7 +212,7 @@ extension RouteTable {
 
   private static let pool = Parameter(name: "pool", place: .path, schema: Schemas.poolName, note: "The pool's name.")
   private static func poolProblems(_ more: [Int: String] = [:]) -> [Int: String] {
-    more.merging([503: "the fleet's database is away or fails"]) { $1 }
+    more.merging([503: "the fleet's database is unreachable or fails"]) { $1 }
   }
 
   /// The pools, which only programs on the daemon's machine may manage.
@@ -293,7 +293,7 @@ extension RouteTable {
 }
 
 extension RouteTable {
-  private static let awayProblem = [503: "the fleet's database is away, or no history is kept"]
+  private static let awayProblem = [503: "the fleet's database is unreachable, or no history is kept"]
   private static let daysParameter = Parameter(
     name: "days", place: .query, schema: .integer(1...3650), note: "The days that count, with today (default: 7).")
 

@@ -9,12 +9,15 @@ import LaunchContract
 extension EnvironmentManager {
   /// Starts to lease resources. Call it once ``restore()`` has brought back the environments.
   package func startFleet() {
+    let restored = lifecycle.withLock { $0.all.map(\.hosted) }
     fleet?.start(
-      environments: lifecycle.withLock { Array($0.entries.keys) },
+      environments: restored.map(\.id),
+      holding: restored.filter { $0.environment?.specification.holdsResources == true }.map(\.id),
       lost: { [lifecycle] lease in
         guard let id = lease.environment else { return }
-        let names = lease.resources.values.map { "'\($0.name)' of pool '\($0.pool)'" }.sorted()
-        lifecycle.withLock { try? $0.hosted(id) }?.hosted.environment?.fail(
+        guard let environment = lifecycle.withLock({ try? $0.hosted(id) })?.hosted.environment else { return }
+        let names = (environment.specification.leased ?? [:]).values.map { "'\($0.name)' of pool '\($0.pool)'" }.sorted()
+        environment.fail(
           "\(names.joined(separator: ", ")) was given to another test, because this host could not reach the fleet's "
             + "database for too long; run the test again")
       })
@@ -52,7 +55,7 @@ extension EnvironmentManager {
   /// - Parameter request: what is needed, and for how long.
   /// - Returns: the lease, with secrets.
   /// - Throws: ``DaemonError``: 404 if a pool or a fitting resource does not exist, 409 if none is free in time, 422 if the
-  ///   request is invalid, 429 if too many calls wait, 503 if the database is away; and `CancellationError`. Nothing is
+  ///   request is invalid, 429 if too many calls wait, 503 if the database is unreachable; and `CancellationError`. Nothing is
   ///   leased then.
   package func lease(_ request: LeaseRequest) async throws -> ResourceLease { try await lease(request, for: nil) }
 
@@ -90,7 +93,7 @@ extension EnvironmentManager {
 
   /// Ends a lease or withdraws a request.
   ///
-  /// - Throws: ``DaemonError``: 404 if there is none, 409 if it belongs to an environment, 503 if the database is away.
+  /// - Throws: ``DaemonError``: 404 if there is none, 409 if it belongs to an environment, 503 if the database is unreachable.
   package func endLease(_ id: String) async throws {
     noteUse()
     guard let fleet else { throw Self.noFleet }

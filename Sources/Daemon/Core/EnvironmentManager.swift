@@ -310,6 +310,11 @@ extension EnvironmentManager {
       log.error("cannot store the end of an environment", ["environment": "\(hosted.id)", "reason": "\(error)"])
     }
     if let environment = hosted.environment {
+      if environment.specification.holdsResources, let seconds = fleet?.uncertainSeconds {
+        log.warning(
+          "an environment ends while it is not known whether another host has leased its resources, too",
+          ["environment": "\(hosted.id)", "unreachableSeconds": .int(Int(seconds))])
+      }
       let (report, _) = await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests)
       hosted.attach(report)
       if let fleet, let history = fleet.history {

@@ -43,6 +43,9 @@ final class Cleaner: Sendable {
     self.log = log
   }
 
+  /// Whether a command runs.
+  var isRunning: Bool { state.withLock { !$0.processes.isEmpty } }
+
   /// Looks for resources to clean, unless that is already happening.
   func tick() {
     if state.withLock({ $0.running == 0 }) { startOne() }
@@ -83,7 +86,8 @@ final class Cleaner: Sendable {
       startOne()
       let failure = run(command, cleaning.resource)
       guard !state.withLock({ $0.isStopped }) else { return false }
-      let isQuarantined = try await book.perform { database throws(CodedError) in
+      // Not lost while the database is unreachable for a while.
+      let isQuarantined = try await book.perform(patience: .seconds(600)) { database throws(CodedError) in
         try database.finish(cleaning, failure: failure)
       }
       let what: Log.Metadata = ["pool": "\(cleaning.pool)", "resource": "\(cleaning.resource.name)"]
@@ -99,6 +103,20 @@ final class Cleaner: Sendable {
       log.warning("cannot clean resources", ["reason": "\(error)"])
       return false
     }
+  }
+
+  /// A text without the secrets of a resource, as they are and as JSON, URLs and Base64 have them.
+  static func redacted(_ text: String, _ resource: LeasedResource) -> String {
+    var text = text
+    for secret in (resource.secrets ?? [:]).values.sorted(by: { $0.utf8.count > $1.utf8.count }) where !secret.isEmpty {
+      let json = String(decoding: JSON.string(secret).encoded().dropFirst().dropLast(), as: UTF8.self)
+      let forms = [
+        secret, json, secret.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? secret,
+        Data(secret.utf8).base64EncodedString(),
+      ]
+      for form in forms { text = text.replacingOccurrences(of: form, with: "<redacted>") }
+    }
+    return text
   }
 
   /// Runs a command.
@@ -133,7 +151,7 @@ final class Cleaner: Sendable {
       guard isOver else { return "the command took more than \(Self.patience.components.seconds) s" }
       let code = WaitStatus(status).shellStatus
       guard code != 0 else { return nil }
-      let last = output.last(400)
+      let last = Self.redacted(output.last(400), resource)
       return "exit status \(code)" + (last.isEmpty ? "" : ": \(last)")
     } catch {
       return "\(error)"

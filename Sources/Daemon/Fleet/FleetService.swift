@@ -84,12 +84,13 @@ package final class FleetService: Sendable {
   ///
   /// - Parameters:
   ///   - environments: those of the last daemon that were restored, so that they keep their leases.
+  ///   - holding: those of them that hold resources.
   ///   - lost: called when a lease was given to another request, because this host could not reach the database.
-  func start(environments: [String], lost: @escaping @Sendable (ResourceLease) -> Void) {
+  func start(environments: [String], holding: [String] = [], lost: @escaping @Sendable (ResourceLease) -> Void) {
     self.lost.withLock { $0 = lost }
     history?.forgetOthers(than: environments)
     let hasEnvironment = Set(environments).contains
-    book.start { lease in lease.environment.map(hasEnvironment) ?? true }
+    book.start(holding: holding) { lease in lease.environment.map(hasEnvironment) ?? true }
   }
 
   /// Starts what is due. Call it once a second.
@@ -98,17 +99,21 @@ package final class FleetService: Sendable {
   /// Hands in what has ended, if the database can be reached, and stops.
   func stop() async {
     await cleaner?.stop()
-    await history?.stop()
     await book.stop()
+    await history?.stop()
   }
 
   /// Whether resources are leased or waited for.
-  var isInUse: Bool { book.isInUse }
+  var isInUse: Bool { book.isInUse || cleaner?.isRunning == true }
+
+  /// For how long this host has not reached the database, if other hosts may have taken its leases back, in seconds.
+  var uncertainSeconds: Double? { book.uncertainSeconds }
 
   /// The state of the store, for people and `--status`.
   var status: StoreStatus {
     let counts = book.counts
-    return StoreStatus(name: name, away: book.away, held: counts.held, waiting: counts.waiting)
+    return StoreStatus(name: name, away: book.away, held: counts.held, waiting: counts.waiting,
+      uncertainSeconds: book.uncertainSeconds)
   }
 
   private static var hostName: String {
@@ -119,18 +124,18 @@ package final class FleetService: Sendable {
 
   private static func report(_ event: LeaseBook.Event, _ log: Log) {
     switch event {
-    case .away(let reason): log.error("the fleet's database is away", ["reason": "\(reason)"])
+    case .away(let reason): log.error("the fleet's database is unreachable", ["reason": "\(reason)"])
     case .back: log.notice("the fleet's database is back")
     case .hostGone(let name, let leases):
-      log.warning("took back the leases of a host that is gone", ["host": "\(name)", "leases": .int(leases)])
+      log.warning("reclaimed the leases of a host that stopped responding", ["host": "\(name)", "leases": .int(leases)])
     case .lost(let lease):
       log.error(
-        "a lease was given to another request, since this host gave no sign of life", ["lease": "\(lease.id)"])
-    case .expired(let id): log.info("the time of a lease is over", ["lease": "\(id)"])
+        "lost a lease: this host sent no heartbeat for too long, and its resources may have gone to another request", ["lease": "\(lease.id)"])
+    case .expired(let id): log.info("a lease expired", ["lease": "\(id)"])
     case .replaced:
       log.critical(
-        "another daemon uses the identity of this one, as after a copy of the state folder; resources are not leased any "
-          + "more; remove host.id from one of the folders, and start its daemon again")
+        "another daemon uses this daemon's identity, for example because the state folder was copied; resources are no "
+          + "longer leased; remove host.id from one of the folders, and restart its daemon")
     case .failed(let reason): log.error("cannot change leases", ["reason": "\(reason)"])
     }
   }
@@ -153,13 +158,23 @@ extension FleetService {
     try await translating { try await self.book.checkOut(request, environment: environment, owner: owner) }
   }
 
-  /// Ends a lease of an environment. Returns at once; if the database is away, it happens when it is back.
+  /// Ends a lease of an environment. Returns at once; if the database is unreachable, it happens when it is back.
   func end(_ id: String) { book.end(id) }
 
   /// Ends a lease or withdraws a request.
   ///
-  /// - Throws: ``DaemonError`` 404 if there is none, 503 if the database is away; the lease ends then when it is back.
+  /// - Throws: ``DaemonError`` 404 if there is none, 503 if the database is unreachable; the lease ends then when it is back.
   func endLease(_ id: String) async throws {
+    if book.away == nil,
+      let (environment, host) = try await perform({ database throws(CodedError) in
+        try database.environment(ofLease: id)
+      })
+    {
+      throw DaemonError(
+        409, "Lease belongs to an environment",
+        "lease \(id) belongs to environment \(environment) on host \(host); end it there with: diorama env delete "
+          + environment)
+    }
     guard try await translating({ try await self.book.endAndWait(id) }) else { throw DaemonError.noLease(id) }
   }
 
@@ -172,7 +187,7 @@ extension FleetService {
   /// The ids of leases and requests of a program on another machine.
   func leases(of client: String) -> [String] { book.leases(of: client) }
 
-  /// All leases and requests of all hosts; while the database is away, the leases of this daemon.
+  /// All leases and requests of all hosts; while the database is unreachable, the leases of this daemon.
   func leases() async throws -> [ResourceLease] {
     guard book.away == nil else { return book.held.sorted { $0.since < $1.since } }
     return try await perform { database throws(CodedError) in try database.leases() }
@@ -202,7 +217,7 @@ extension DaemonError {
       case .usage: (422, "Invalid request")
       case .broken: (422, "Secrets not readable")
       case .noCassette: (404, "Not found")
-      case .noUpstream: (503, "Database away")
+      case .noUpstream: (503, "Database unreachable")
       case .unanswered: (409, "No free resource")
       case .cannotWrite, .inputOutput: (503, "Database failed")
       }

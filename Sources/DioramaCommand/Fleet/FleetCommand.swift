@@ -7,7 +7,7 @@ import Foundation
 /// `diorama fleet`: what happens and happened on all hosts that share a store.
 enum FleetCommand {
   static let command = Command(
-    "fleet", "show what runs and ran on all hosts", usage: ["fleet SUBCOMMAND …"],
+    "fleet", "show current and past runs on all hosts", usage: ["fleet SUBCOMMAND …"],
     about: """
       The daemons that share a store (diorama serve --store) keep a history of their
       environments: which ran, what failed with which miss, and which interactions of
@@ -51,7 +51,7 @@ enum FleetList {
       try await client.runs(areEnded: options.has("--ended"), limit: limit ?? 50)
     }
     if let dropped = list.dropped {
-      terminal.line("this host has dropped \(dropped) events, since the fleet's database was away or too slow")
+      terminal.line("this host dropped \(dropped) events because the fleet's database was unreachable or too slow")
     }
     if options.has("--json") {
       try Output.write(json: list)
@@ -160,8 +160,8 @@ enum FleetTail {
   static let command = Command(
     "fleet tail", "follow what happens on all hosts", usage: ["fleet tail [--json] [RUN]"],
     about: """
-      Prints each environment of any host as it ends, until it is interrupted. With
-      RUN, prints the journal of one run until that ends.
+      Prints each run on any host as it ends, until interrupted. With RUN, prints the
+      journal of that run until it ends.
       """, options: [FleetCommand.json, DaemonAccess.option],
     notes: "Exit status with RUN: 0 it succeeded; 3 it failed; 66 no such run; 69 no daemon.", operands: .words,
     run: run)
@@ -185,7 +185,7 @@ enum FleetStats {
       if !rows.isEmpty { lines += ["", title] + rows.map { "  \($0)" } }
     }
     section(
-      "fail now and then with the same recording:",
+      "flaky (different results with the same recording):",
       stats.flaky.flatMap { flaky in
         ["\(flaky.name): \(flaky.failed) of \(flaky.runs) runs, last \(flaky.last.endedAt ?? "") on \(flaky.last.host)"]
           + FleetCommand.reasons(flaky.last).prefix(3).map { "  \($0)" }
@@ -197,7 +197,7 @@ enum FleetStats {
           format: "%@: %.2f s at most, %.2f s on average of %d", $0.name, $0.longestSeconds, $0.meanSeconds, $0.runs)
       })
     section(
-      "cassettes that nothing has used since:",
+      "cassettes no longer used:",
       stats.abandoned.map { "\($0.cassette), last used \($0.lastUsedAt)" })
     section(
       "interactions that no run has used (diorama cassette prune --from-fleet removes them):",
@@ -217,11 +217,11 @@ enum FleetStats {
   static let command = Command(
     "fleet stats", "show flaky and slow tests, and unused recordings", usage: ["fleet stats [--days N] [--json]"],
     about: """
-      Shows what the runs of all hosts tell: tests that replay the same recording with
+      Analyzes the runs of all hosts: tests that replay the same recording with
       different outcomes, the slowest tests, cassettes and interactions that nothing
       uses, and tests that violate their OpenAPI document.
       """,
     options: [
-      .init("--days", "N", "the days that count, with today (default: 7)"), FleetCommand.json, DaemonAccess.option,
+      .init("--days", "N", "the number of days to include, counting today (default: 7)"), FleetCommand.json, DaemonAccess.option,
     ], run: run)
 }

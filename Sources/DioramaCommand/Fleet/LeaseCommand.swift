@@ -77,7 +77,7 @@ enum LeaseCommand {
 
   private static let table: [Options.Option] =
     [
-      .init("--pool", "POOL", "the pool to lease a resource of"),
+      .init("--pool", "POOL", "the pool to lease a resource from"),
       .init("--where", "ATTRIBUTE=VALUE", "with --pool: an attribute that it must have; repeatable"),
       .init(
         "--resource", "NAME=POOL[,ATTRIBUTE=VALUE]",
@@ -95,18 +95,18 @@ enum LeaseCommand {
       "lease release ID …",
     ],
     about: """
-      Leases free resources of pools (diorama pool) and prints them. Nothing else
-      gets them until the lease ends: when its owner ends, its time to live is over,
-      or with diorama lease release. The default owner is the calling process, such
+      Leases free resources of pools (diorama pool) and prints them. No other request
+      gets them until the lease ends: when its owner exits, when its time to live
+      expires, or with diorama lease release. The default owner is the calling process, such
       as the shell of a script. If that ends too early (timeout, xargs), use
       --owner PID (in a script: --owner $$) or --ttl SECONDS.
 
-      Waits while all are leased. Requests for the same resources are served in their
-      order, also those of other machines. Secrets are printed by --shell and --json.
+      Waits while all are leased. Requests for the same resources are served in order
+      of arrival, across all machines. Secrets are printed by --shell and --json.
       """, options: table,
     notes: """
       Exit status: 64 usage; 66 no such pool or resource; 69 no daemon, or its
-      database is away; 75 none was free in time.
+      database is unreachable; 75 none became free in time.
 
         eval "$(diorama lease --pool patients --where plan=premium --shell)"
         ./login-test "$DIORAMA_RESOURCE_PATIENTS" "$DIORAMA_RESOURCE_PATIENTS_PASSWORD"
@@ -172,6 +172,10 @@ struct RunLease {
   /// Whether another test may have the resources now. A daemon that does not answer keeps its leases.
   var isLost: Bool {
     let list = try? access.ask { client throws(DaemonClientError) in try await client.leases() }
+    if let seconds = list?.store?.uncertainSeconds {
+      Terminal().line(
+        "the fleet's database has been unreachable for \(Int(seconds)) s, so another test may have had the resources")
+    }
     return list.map { list in !list.leases.contains { $0.id == id && $0.state == "held" } } ?? false
   }
 
@@ -182,7 +186,7 @@ struct RunLease {
     } catch {
       // Otherwise it has ended.
       guard error.exitStatus != CodedError.Kind.noCassette.rawValue else { return }
-      terminal.line("the resources return once the daemon notices that this process has ended: \(error.message)")
+      terminal.line("cannot return the resources: \(error.message); the daemon will return them after this process has ended")
     }
   }
 }
@@ -192,7 +196,7 @@ enum LeaseTable {
   private static func run(_ options: Options, terminal: Terminal) throws -> Int32 {
     let list = try DaemonAccess(options).ask { client throws(DaemonClientError) in try await client.leases() }
     if let away = list.store?.away {
-      terminal.line("the database is away, so only leases of this host are listed: \(away)")
+      terminal.line("the database is unreachable, so only leases of this host are listed: \(away)")
     }
     if options.has("--json") {
       try Output.write(json: list)

@@ -64,8 +64,8 @@ enum PoolCreate {
       Creates an empty pool. Starts a daemon if none is running.
 
       With --clean, a returned resource is leased again only once a clean-up command
-      has succeeded. The command belongs to the configuration of a daemon
-      (diorama serve --config), by the name of the pool:
+      has succeeded. Set the command in the configuration of a daemon
+      (diorama serve --config), under the name of the pool:
 
         {"cleanUp": {"patients": ["/usr/local/bin/reset-patient"]}}
 
@@ -76,7 +76,7 @@ enum PoolCreate {
       .init("--clean", nil, "lease returned resources again only after a clean-up command"),
       .init("--max-failures", "N", "with --clean: after how many failures to quarantine a resource (default: 3)"),
       PoolCommand.state,
-    ], notes: "Exit status: 64 usage, or the name is taken; 69 no daemon, or its database is away.", operands: .words,
+    ], notes: "Exit status: 64 usage, or the name is taken; 69 no daemon, or its database is unreachable.", operands: .words,
     run: run)
 }
 
@@ -115,7 +115,7 @@ enum PoolImport {
 
       The first line of CSV names the columns: name, and attributes by which tests
       choose. Columns secret:NAME hold passwords and the like, which are stored
-      encrypted, and which only those get who lease the resource:
+      encrypted, and given only to the holder of the lease:
 
         name,plan,secret:password
         anna,premium,s3cret

@@ -30,7 +30,7 @@ struct ResourceFile {
         CodedError(.broken, "\(name): resource \(index + 1): \(problem)")
       }
       guard !resource.name.isEmpty, resource.name.count <= 200, !resource.name.contains(where: \.isNewline) else {
-        throw failure("its name is empty, or has more than one line or 200 characters")
+        throw failure("its name must be a single line of 1 to 200 characters")
       }
       guard seen.insert(resource.name).inserted else { throw failure("'\(resource.name)' is given twice") }
       let names = Array((resource.attributes ?? [:]).keys) + Array((resource.secrets ?? [:]).keys)

@@ -3,11 +3,11 @@ import ControlAPI
 import EnvironmentConfiguration
 
 extension TestEnvironment {
-  /// A scarce thing that a test needs for itself, such as a test account: any free one of a pool.
+  /// A request for exclusive use of a scarce resource, such as a test account: any free one in a pool.
   ///
-  /// It is leased before the environment is provisioned, while requests will reach real backends, and returned when the
-  /// environment ends. No other test gets it in the meantime, also on other machines that share the pool. A replay
-  /// leases nothing; it has what was recorded.
+  /// The resource is leased before the environment is provisioned, if requests will reach real backends, and returned
+  /// when the environment ends. In the meantime no other test gets it, including tests on other machines that share
+  /// the pool. A replay leases nothing; it uses the recorded resource.
   ///
   /// ```swift
   /// .environment(upstreams: ["api": "https://dev.api1.com"], resources: ["patient": .pool("patients", where: ["plan": "premium"])])

@@ -139,6 +139,9 @@ extension Schemas {
       .record([
         .required("name", .words), .optional("away", .words, "Why it cannot be used."), .required("held", .count),
         .required("waiting", .count),
+        .optional(
+          "uncertainSeconds", .number(0...1e9),
+          "For how long it has been unreachable, if other hosts may have leased this host's resources since."),
       ]), "The store; missing for clients on other machines."),
   ])
 
