@@ -132,9 +132,10 @@ final class DaemonProcess {
   init(_ command: URL, state: URL, ports: String, portserver: String = "", options: [String] = []) throws {
     let output = Pipe()
     process.executableURL = command
-    process.arguments = [
-      "serve", "--state", state.path, "--ports", ports, "--portserver-address", portserver, "--log-level", "warning",
-    ] + options
+    process.arguments =
+      [
+        "serve", "--state", state.path, "--ports", ports, "--portserver-address", portserver, "--log-level", "warning",
+      ] + options
     process.standardOutput = output
     process.standardInput = FileHandle.nullDevice
     try process.run()

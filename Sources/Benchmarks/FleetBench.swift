@@ -32,7 +32,8 @@ enum FleetBench {
     try database.createPool(PoolSettings(name: "accounts"))
     let names = (0..<accounts).map { PoolResource(name: "account-\($0)") }
     _ = try database.importResources(names, into: "accounts")
-    say("\nCheckouts and returns a second of \(accounts) accounts, \(clients) clients a daemon; in brackets, plain SQL:")
+    say(
+      "\nCheckouts and returns a second of \(accounts) accounts, \(clients) clients a daemon; in brackets, plain SQL:")
     say("FOR UPDATE SKIP LOCKED on a connection of each client, without order, owners, fences or notifications\n")
     var first = 0.0
     for count in [1, 8, 64] {

@@ -58,7 +58,8 @@ struct Settings {
       part == .execute || words.allSatisfy({ $0 == "--check" })
     else {
       throw CodedError(
-        .inputOutput, "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports|isolation|fleet [--check]")
+        .inputOutput,
+        "usage: Benchmarks replay|opening|traffic|mock|large|app|link|daemon|ports|isolation|fleet [--check]")
     }
     self.part = part
     rounds = try positive("BENCH_ROUNDS", environment["BENCH_ROUNDS"] ?? "7")

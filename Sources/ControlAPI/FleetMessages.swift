@@ -43,6 +43,8 @@ package struct FleetRun: Codable, Sendable, Equatable {
   package var failures: [String]
   /// Violations of the OpenAPI document.
   package var contract: [String]
+  /// The leased resources, such as `patient = patients/anna, fence 9`; nil for none.
+  package var resources: [String]?
   /// True if its host is gone or has forgotten it.
   package var isLost: Bool?
 
@@ -50,8 +52,9 @@ package struct FleetRun: Codable, Sendable, Equatable {
     id: String, host: String, name: String, mode: String, cassette: String? = nil, recordedAt: String? = nil,
     startedAt: String, endedAt: String? = nil, ok: Bool? = nil, seconds: Double? = nil, requests: Int? = nil,
     interactions: Int? = nil, unused: [Int]? = nil, misses: [Miss] = [], failures: [String] = [],
-    contract: [String] = [], isLost: Bool? = nil
+    contract: [String] = [], resources: [String]? = nil, isLost: Bool? = nil
   ) {
+    self.resources = resources
     self.id = id
     self.host = host
     self.name = name

@@ -68,6 +68,8 @@ package struct ResourceLease: Codable, Sendable, Equatable {
   package var waitedSeconds: Double?
   /// By the names of the request; empty while it waits.
   package var resources: [String: LeasedResource]
+  /// What it waits for; nil once it is held.
+  package var requested: [String: ResourceQuery]?
 
   package init(
     id: String, state: String, host: String? = nil, environment: String? = nil, owner: Owner? = nil, since: String,

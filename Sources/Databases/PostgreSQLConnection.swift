@@ -77,11 +77,12 @@ package final class PostgreSQLConnection: SQLConnection {
     let deadline = ContinuousClock.now + Self.patience
     var last: OpaquePointer?
     while true {
-      var isSent = PQflush(connection) == 0
-      while PQisBusy(connection) == 1 || !isSent {
+      // 1: not everything is sent yet. If the connection is lost, PQgetResult tells why.
+      var flushed = PQflush(connection)
+      while flushed == 1 || flushed == 0 && PQisBusy(connection) == 1, PQsocket(connection) >= 0 {
         let left = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
         var descriptor = pollfd(
-          fd: PQsocket(connection), events: Int16(isSent ? POLLIN : POLLIN | POLLOUT), revents: 0)
+          fd: PQsocket(connection), events: Int16(flushed == 0 ? POLLIN : POLLIN | POLLOUT), revents: 0)
         guard left > 0, poll(&descriptor, 1, Int32(left.rounded(.up))) >= 0 || errno == EINTR else {
           PQclear(last)
           // What the server sends later would be taken for the answer to another statement.
@@ -90,7 +91,7 @@ package final class PostgreSQLConnection: SQLConnection {
           throw address.unreachable("it does not answer")
         }
         if PQconsumeInput(connection) == 0 { break }
-        isSent = PQflush(connection) == 0
+        flushed = PQflush(connection)
       }
       guard let next = PQgetResult(connection) else { return last }
       // Results after an error are of no interest, but have to be read.
@@ -182,7 +183,7 @@ package final class PostgreSQLConnection: SQLConnection {
 
   private static func line(_ text: UnsafePointer<CChar>?) -> String {
     text.map { String(cString: $0) }?.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-      .joined(separator: " ") ?? "unknown error"
+      .joined(separator: "; ") ?? "unknown error"
   }
 
   /// Waits for notifications of the channels to which the connection listens.
@@ -255,7 +256,12 @@ package struct PostgreSQLAddress: Sendable, Equatable {
   }
 
   func unreachable(_ reason: String) -> CodedError {
-    CodedError(
-      .noUpstream, "the database \(name) cannot be used: \(reason); check that it runs and that this host may connect")
+    let isPassword = ["no password supplied", "password authentication failed"].contains(where: reason.contains)
+    let advice =
+      isPassword
+      ? "put host:port:database:user:password, each as in the address, into ~/.pgpass (mode 0600), or give the address as "
+        + "env:VARIABLE"
+      : "check that it runs and that this host may connect"
+    return CodedError(.noUpstream, "the database \(name) cannot be used: \(reason); \(advice)")
   }
 }

@@ -98,7 +98,8 @@ struct ServeOptions {
       "the key that encrypts secrets of resources: file:PATH or env:VARIABLE; the same one on all hosts (default: one in the state folder; with --store, none)"
     ),
     .init(
-      "--store-optional", nil, "with --store: start even if the database cannot be reached; requests for resources wait"),
+      "--store-optional", nil, "with --store: start even if the database cannot be reached; requests for resources wait"
+    ),
     .init(
       "--portserver-address", "A",
       "the address for portpicker clients; empty to disable (default: @unittest-portserver)"),

@@ -23,7 +23,8 @@ package enum FleetAddress: Sendable, Equatable {
     if text.hasPrefix("env:") {
       let name = String(text.dropFirst(4))
       guard let value = variables[name], !value.isEmpty else {
-        throw CodedError(.usage, "the variable \(name), which should contain the address of the store, is not set; set it")
+        throw CodedError(
+          .usage, "the variable \(name), which should contain the address of the store, is not set; set it")
       }
       self = .postgreSQL(try PostgreSQLAddress(value, mayHavePassword: true))
       return

@@ -25,6 +25,7 @@ package final class FleetDatabase {
     /// Those that may become free.
     var usable: [LeaseMatching.Resource]
     var quarantined: [LeaseMatching.Resource]
+    var retired: [LeaseMatching.Resource]
   }
 
   /// Uses a database, and creates or updates its tables.
@@ -39,6 +40,23 @@ package final class FleetDatabase {
     self.host = host
     self.key = key
     try FleetSchema.migrate(connection)
+    if let key { try check(key) }
+  }
+
+  /// Refuses a key other than that of the other hosts, which could not read what this host imports.
+  private func check(_ key: StoreKey) throws(CodedError) {
+    try exclusively { _ throws(CodedError) in
+      let known = try connection.query("SELECT key_id FROM diorama_fleet").first?.text(0)
+      guard known != key.fingerprint else { return }
+      let secrets = try connection.query("SELECT 1 FROM diorama_resources WHERE secrets IS NOT NULL LIMIT 1")
+      guard known == nil || secrets.isEmpty else {
+        throw CodedError(
+          .usage,
+          "the secrets in the fleet's database were encrypted with another key (\(known ?? "")), not with this one "
+            + "(\(key.fingerprint)); copy the key of the other hosts to this one, and name it with --store-key")
+      }
+      try connection.query("UPDATE diorama_fleet SET key_id = $1", .text(key.fingerprint))
+    }
   }
 
   /// Runs `body` in a transaction that no other one of leases overlaps.
@@ -230,7 +248,8 @@ extension FleetDatabase {
         WHERE diorama_resources.id = given.column1 AND state = 'free' RETURNING diorama_resources.id
         """, grants.flatMap { [.text($0.lease), .text($0.label)] })
       guard changed.count == grants.count else {
-        throw CodedError(.noUpstream, "a resource to be leased was no longer free in the fleet's database; the request is retried")
+        throw CodedError(
+          .noUpstream, "a resource to be leased was no longer free in the fleet's database; the request is retried")
       }
     }
     for served in served.chunks(of: 500) {
@@ -293,7 +312,7 @@ extension FleetDatabase {
     for row in try connection.query(
       """
       SELECT \(Self.leaseColumns), resources.label, resources.pool, resources.name, resources.attributes,
-        resources.fence
+        resources.fence, leases.request
       FROM diorama_leases AS leases LEFT JOIN diorama_resources AS resources ON resources.lease = leases.id
         LEFT JOIN diorama_hosts AS hosts ON hosts.id = leases.host WHERE \(condition) ORDER BY leases.ticket
       """, values)
@@ -301,6 +320,10 @@ extension FleetDatabase {
       let id = row.text(0) ?? ""
       if leases[id] == nil { order.append(id) }
       take(row, into: &leases)
+      if row.text(1) == "waiting" {
+        leases[id]?.requested = try? JSONDecoder().decode(
+          [String: ResourceQuery].self, from: Data((row.text(13) ?? "").utf8))
+      }
     }
     return order.compactMap { leases[$0] }
   }
@@ -379,7 +402,7 @@ extension FleetDatabase {
         continue
       }
       guard catalogue[name]?.version != version else { continue }
-      var entry = Catalogue(version: version, resources: [:], usable: [], quarantined: [])
+      var entry = Catalogue(version: version, resources: [:], usable: [], quarantined: [], retired: [])
       for row in try connection.query(
         "SELECT id, attributes, state, is_retired, name FROM diorama_resources WHERE pool = $1 ORDER BY id", .text(name)
       ) {
@@ -388,7 +411,10 @@ extension FleetDatabase {
         attributes["name"] = row.text(4)
         let resource = LeaseMatching.Resource(id: row.integer(0) ?? 0, pool: name, attributes: attributes)
         entry.resources[resource.id] = resource
-        guard row.integer(3) == 0 else { continue }
+        guard row.integer(3) == 0 else {
+          entry.retired.append(resource)
+          continue
+        }
         if row.text(2) == "quarantined" { entry.quarantined.append(resource) } else { entry.usable.append(resource) }
       }
       catalogue[name] = entry
@@ -409,13 +435,21 @@ extension FleetDatabase {
     let look = "look at: diorama pool show \(need.pool)"
     let fitting = entry?.usable.count { need.accepts($0) } ?? 0
     if fitting > 0 {
-      return CodedError(.noCassette, "only \(fitting) resource\(fitting == 1 ? "" : "s")\(need.described) in pool '\(need.pool)', but the request needs more; import more, or \(look)")
+      return CodedError(
+        .noCassette,
+        "only \(fitting) resource\(fitting == 1 ? "" : "s")\(need.described) in pool '\(need.pool)', but the request needs more; import more, or \(look)"
+      )
     }
     let quarantined = entry?.quarantined.count { need.accepts($0) } ?? 0
     if quarantined > 0 {
       return CodedError(
         .noCassette,
         "no usable \(what): \(quarantined) quarantined; \(look), then: diorama pool restore")
+    }
+    if entry?.retired.contains(where: need.accepts) == true {
+      return CodedError(
+        .noCassette,
+        "no usable \(what): what fits is retired; \(look), then: diorama pool restore \(need.pool) RESOURCE")
     }
     return CodedError(.noCassette, "no \(what); import one, or \(look)")
   }
@@ -443,7 +477,9 @@ extension FleetDatabase {
       }
       let counts = states.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
       let places = hosts.isEmpty ? "" : " (by \(hosts.sorted().prefix(5).joined(separator: ", ")))"
-      reasons.append("pool '\(need.pool)'\(need.described): \(counts.isEmpty ? "none" : counts)\(places)")
+      let clean = (states["dirty"] ?? 0) > 0 ? "; dirty ones need a daemon with cleanUp for this pool" : ""
+      let reason = "pool '\(need.pool)'\(need.described): \(counts.isEmpty ? "none" : counts)\(places)\(clean)"
+      if !reasons.contains(reason) { reasons.append(reason) }
     }
     return CodedError(
       .unanswered,

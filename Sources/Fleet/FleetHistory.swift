@@ -238,7 +238,9 @@ package final class FleetHistory: Sendable {
             .text(run), .integer(day), .integer(entry.number),
             .integer((RFC3339.parse(entry.time).map(Self.microseconds) ?? 0) + offset), .text(entry.kind),
             .text(entry.method), .text(String(entry.url.prefix(2000))), .integer(entry.status),
-            SQLValue(entry.detail.map { String($0.prefix(500)) }),
+            // Misses are described by the values that differ.
+            SQLValue(
+              ["failed", "left", "faulted"].contains(entry.kind) ? entry.detail.map { String($0.prefix(500)) } : nil),
           ]
         }
         try connection.query(
@@ -254,7 +256,7 @@ package final class FleetHistory: Sendable {
     _ run: FleetRun, day: Int, isOver: Bool, at time: Int, _ connection: any SQLConnection
   ) throws(CodedError) {
     let unused = run.unused.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) }
-    let detail = Detail(misses: run.misses, failures: run.failures, contract: run.contract)
+    let detail = Detail(misses: run.misses, failures: run.failures, contract: run.contract, resources: run.resources)
     let text = (try? JSONEncoder().encode(detail)).map { String(decoding: $0, as: UTF8.self) }
     let seconds = run.seconds.map { Int($0 * 1e6) }
     try connection.query(
@@ -278,6 +280,7 @@ package final class FleetHistory: Sendable {
     var misses: [FleetRun.Miss]
     var failures: [String]
     var contract: [String]
+    var resources: [String]?
   }
 
   /// Makes the tables of a day.
@@ -363,10 +366,14 @@ package final class FleetHistory: Sendable {
         write()
         do throws(CodedError) {
           let value = try store.withLock { store throws(CodedError) in
+            let isFresh = store.connection == nil
             do throws(CodedError) { return try body(try open(&store)) } catch {
-              if error.kind == .noUpstream { store.connection = nil }
-              throw error
+              guard error.kind == .noUpstream else { throw error }
+              store.connection = nil
+              // The database may have been restarted since.
+              guard !isFresh else { throw error }
             }
+            return try body(try open(&store))
           }
           continuation.resume(returning: .success(value))
         } catch {
@@ -390,7 +397,7 @@ package final class FleetHistory: Sendable {
       endedAt: row.integer(7).map(FleetDatabase.time), ok: row.integer(8).map { $0 == 1 },
       seconds: row.integer(9).map { Double($0) / 1e6 }, requests: row.integer(10), interactions: row.integer(11),
       unused: indices(row.text(12)), misses: detail?.misses ?? [], failures: detail?.failures ?? [],
-      contract: detail?.contract ?? [], isLost: row.integer(14) == 1 ? true : nil)
+      contract: detail?.contract ?? [], resources: detail?.resources, isLost: row.integer(14) == 1 ? true : nil)
   }
 
   private static func indices(_ text: String?) -> [Int]? {

@@ -10,9 +10,9 @@ enum FleetSchema {
     [
       """
       CREATE TABLE diorama_fleet (one BIGINT PRIMARY KEY, beat_at BIGINT NOT NULL, calm_until BIGINT NOT NULL,
-        highest_fence BIGINT NOT NULL
+        highest_fence BIGINT NOT NULL, key_id TEXT
       );
-      INSERT INTO diorama_fleet VALUES (1, 0, 0, 0);
+      INSERT INTO diorama_fleet VALUES (1, 0, 0, 0, NULL);
       CREATE TABLE diorama_hosts (
         id TEXT PRIMARY KEY, instance TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL,
         started_at BIGINT NOT NULL, beat_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, ended TEXT
@@ -93,7 +93,8 @@ extension FleetSchema {
     guard version != known else { return }
     throw CodedError(
       version ?? 0 > known ? .broken : .noUpstream,
-      "the fleet's database has schema version \(version ?? 0), not \(known); use the diorama version of the other hosts")
+      "the fleet's database has schema version \(version ?? 0), not \(known); use the diorama version of the other hosts"
+    )
   }
 }
 

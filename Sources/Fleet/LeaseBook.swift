@@ -220,7 +220,9 @@ package final class LeaseBook: Sendable {
       // The transaction decides whether it came too late.
       state.withLock { $0.expired.append(id) }
       wake.signal()
-      if try await slot.wait(until: .now + .seconds(5), for: { $0 != nil }) { return try receive(id, slot) }
+      if away == nil, try await slot.wait(until: .now + .seconds(5), for: { $0 != nil }) {
+        return try receive(id, slot)
+      }
     } catch let error as CancellationError {
       // Unless the client has repeated the request on another connection.
       let isLast = state.withLock { $0.callers[id] == 1 && !$0.received.contains(id) }
@@ -231,7 +233,8 @@ package final class LeaseBook: Sendable {
     end(id)
     throw CodedError(
       .noUpstream,
-      "timed out waiting for a resource: \(away ?? "the fleet's database does not answer"); try again once the database is reachable")
+      "timed out waiting for a resource: \(away ?? "the fleet's database does not answer"); try again once the database is reachable"
+    )
   }
 
   private func receive(_ id: String, _ slot: Slot) throws -> ResourceLease {
@@ -280,6 +283,8 @@ package final class LeaseBook: Sendable {
     patience: Duration = .seconds(10), _ body: @escaping @Sendable (FleetDatabase) throws(CodedError) -> Value
   ) async throws -> Value {
     let result = Monitor<Result<Value, CodedError>?>(nil)
+    // If it is known to be unreachable, there is no reason to wait for long.
+    let patience = away == nil ? patience : min(patience, .seconds(1))
     let job = Job(
       run: { database throws(CodedError) in
         let outcome: Result<Value, CodedError>

@@ -46,7 +46,9 @@ extension FleetDatabase {
       // Versions of a deleted pool of this name do not come again, nor do its fences.
       let fence = try connection.query("SELECT highest_fence FROM diorama_fleet").first?.integer(0) ?? 0
       let known = Set(
-        try connection.query("SELECT name FROM diorama_resources WHERE pool = $1", .text(pool)).compactMap { $0.text(0) })
+        try connection.query("SELECT name FROM diorama_resources WHERE pool = $1", .text(pool)).compactMap {
+          $0.text(0)
+        })
       for resource in resources {
         let names = (resource.attributes ?? [:]).keys
         if names.contains("name") || names.contains(where: { resource.secrets?[$0] != nil }) {
@@ -248,9 +250,10 @@ extension FleetDatabase {
   /// - Parameters:
   ///   - cleaning: the resource. If its fence has changed, another host has taken over, and nothing happens.
   ///   - failure: what went wrong; nil if it is clean.
+  ///   - counts: whether the failure counts; not if the command could not be started.
   /// - Returns: whether it is quarantined now.
   /// - Throws: ``CodedError`` if the database fails.
-  package func finish(_ cleaning: Cleaning, failure: String?) throws(CodedError) -> Bool {
+  package func finish(_ cleaning: Cleaning, failure: String?, counts: Bool = true) throws(CodedError) -> Bool {
     try exclusively { now throws(CodedError) in
       let pool = SQLValue.text(cleaning.pool)
       let name = SQLValue.text(cleaning.resource.name)
@@ -264,11 +267,13 @@ extension FleetDatabase {
         try serveAll(at: now)
         return false
       }
-      let failures = try connection.query("SELECT failures FROM diorama_resources WHERE \(place)", pool, name)
-      guard let failures = failures.first?.integer(0).map({ $0 + 1 }) else { return false }
+      let rows = try connection.query("SELECT failures FROM diorama_resources WHERE \(place)", pool, name)
+      guard let before = rows.first?.integer(0) else { return false }
+      let failures = before + (counts ? 1 : 0)
       let limit = try connection.query("SELECT maximum_failures FROM diorama_pools WHERE name = $1", pool)
-      let isQuarantined = failures >= limit.first?.integer(0) ?? 3
-      let retry = now + 1_000_000 << min(failures - 1, 10)
+      let isQuarantined = counts && failures >= limit.first?.integer(0) ?? 3
+      // 3, 12, 48 seconds: a backend that restarts does not cost a pool.
+      let retry = now + 3_000_000 << min(2 * max(failures - 1, 0), 12)
       try connection.query(
         """
         UPDATE diorama_resources SET state = '\(isQuarantined ? "quarantined" : "dirty")', host = NULL,

@@ -16,6 +16,9 @@ package struct StoreKey: Sendable {
   /// Tells keys apart: the first 8 bytes of a hash of the key.
   private let id: [UInt8]
 
+  /// The id in hexadecimal.
+  package var fingerprint: String { Data(id).map { String(format: "%02x", $0) }.joined() }
+
   /// - Parameter bytes: 32 random bytes.
   /// - Throws: ``CodedError`` for another number of bytes.
   package init(bytes: [UInt8]) throws(CodedError) {
@@ -113,7 +116,7 @@ package struct StoreKey: Sendable {
       throw CodedError(
         .broken,
         "the secrets of '\(owner)' were encrypted with another key; give this daemon the key of the other hosts with "
-          + "--store-key, or import the resource again")
+          + "--store-key")
     }
     let nonce = Array(stored.dropFirst(8).prefix(nonceCount))
     let sealed = Array(stored.dropFirst(8 + nonceCount))

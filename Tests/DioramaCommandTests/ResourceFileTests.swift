@@ -44,7 +44,7 @@ struct ResourceFileTests {
       ("name\nanna\nanna\n", "p.csv: resource 2: 'anna' is given twice"),
       ("name,pin,secret:pin\na,1,2\n", "p.csv: resource 1: 'pin' is both an attribute and a secret"),
       ("name,secret:name\na,2\n", "p.csv: resource 1: 'name' is the resource's own name"),
-      ("name,plan\n,x\n", "p.csv: resource 1: its name is empty"),
+      ("name,plan\n,x\n", "p.csv: resource 1: its name must be a single line"),
       (#"[{"nam": "anna"}]"#, "p.csv"),
     ])
   func refused(text: String, message: String) throws {

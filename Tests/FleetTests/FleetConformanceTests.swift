@@ -243,13 +243,20 @@ struct FleetConformanceTests {
     for secrets in stored { #expect(secrets?.range(of: Data("s3cret".utf8)) == nil && secrets != nil) }
     try database.connection.query(
       "UPDATE diorama_resources SET secrets = $1 WHERE name = 'ben'", .blob(try #require(stored[0])))
-    #expect(throws: CodedError.self) { try database.exchange(asking: [ask("1", nil, nil)]) }
+    #expect(try database.exchange(asking: [ask("1", nil, nil)]).refused["1"]?.kind == .broken)
+    #expect(try database.leases().isEmpty)
     let host = FleetHost(id: "two", instance: "two", name: "two", version: "1")
     let keyless = try FleetDatabase(try store.address.connect(), host: host, key: nil)
-    #expect(throws: CodedError.self) { try keyless.exchange(asking: [ask("2", nil)]) }
+    #expect(try keyless.exchange(asking: [ask("2", nil)]).refused["2"]?.message.contains("--store-key") == true)
+    #expect(try database.leases().isEmpty)
     let other = try StoreKey(bytes: Array(repeating: 8, count: 32))
-    let stranger = try FleetDatabase(try store.address.connect(), host: host, key: other)
-    #expect(throws: CodedError.self) { try stranger.exchange(asking: [ask("3", nil)]) }
+    let refused = try #require(throws: CodedError.self) {
+      _ = try FleetDatabase(try store.address.connect(), host: host, key: other)
+    }
+    #expect(refused.kind == .usage && refused.message.contains(other.fingerprint))
+    // Without secrets, another key may be introduced.
+    try database.removePool("patients")
+    _ = try FleetDatabase(try store.address.connect(), host: host, key: other)
   }
 
   @Test("refuses tables of a newer version, and changes nothing", arguments: Engine.allCases)

@@ -196,7 +196,8 @@ struct LeaseBookTests {
     let second = try await daemon.book.checkOut(Self.request())
     try server.stop()
     let error = try await Self.error { _ = try await daemon.book.checkOut(Self.request(wait: 0.1)) }
-    #expect(error.kind == .noUpstream && error.message.hasPrefix("timed out waiting for a resource: "), "\(error.message)")
+    #expect(
+      error.kind == .noUpstream && error.message.hasPrefix("timed out waiting for a resource: "), "\(error.message)")
     try await daemon.waitFor { if case .away = $0 { true } else { false } }
     #expect(daemon.book.away != nil && daemon.book.counts.held == 2)
     daemon.book.end(first.id)

@@ -384,7 +384,8 @@ extension RouteTable {
         else {
           throw DaemonError(
             404, "No such replay",
-            "no successful replay of \(file) in this recording is known to the fleet in this time")
+            "the fleet's history has no successful replay of this recording of \(file) in these days; replays by diorama run are "
+              + "not part of it")
         }
         return try .json(usage)
       }),

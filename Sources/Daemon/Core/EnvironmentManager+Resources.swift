@@ -16,7 +16,8 @@ extension EnvironmentManager {
       lost: { [lifecycle] lease in
         guard let id = lease.environment else { return }
         guard let environment = lifecycle.withLock({ try? $0.hosted(id) })?.hosted.environment else { return }
-        let names = (environment.specification.leased ?? [:]).values.map { "'\($0.name)' of pool '\($0.pool)'" }.sorted()
+        let names = (environment.specification.leased ?? [:]).values.map { "'\($0.name)' of pool '\($0.pool)'" }
+          .sorted()
         environment.fail(
           "\(names.joined(separator: ", ")) was given to another test, because this host could not reach the fleet's "
             + "database for too long; run the test again")

@@ -84,11 +84,11 @@ final class Cleaner: Sendable {
       else { return false }
       // There may be more.
       startOne()
-      let failure = run(command, cleaning.resource)
+      let (failure, counts) = run(command, cleaning.resource)
       guard !state.withLock({ $0.isStopped }) else { return false }
       // Not lost while the database is unreachable for a while.
-      let isQuarantined = try await book.perform(patience: .seconds(600)) { database throws(CodedError) in
-        try database.finish(cleaning, failure: failure)
+      let isQuarantined = try await finishing { database throws(CodedError) in
+        try database.finish(cleaning, failure: failure, counts: counts)
       }
       let what: Log.Metadata = ["pool": "\(cleaning.pool)", "resource": "\(cleaning.resource.name)"]
       if let failure {
@@ -102,6 +102,17 @@ final class Cleaner: Sendable {
     } catch {
       log.warning("cannot clean resources", ["reason": "\(error)"])
       return false
+    }
+  }
+
+  /// Calls the database until it answers, also if it is unreachable for a while.
+  private func finishing<Value: Sendable>(
+    _ body: @escaping @Sendable (FleetDatabase) throws(CodedError) -> Value
+  ) async throws -> Value {
+    while true {
+      do { return try await book.perform(patience: .seconds(60), body) } catch let error as CodedError {
+        guard error.kind == .noUpstream, !state.withLock({ $0.isStopped }) else { throw error }
+      }
     }
   }
 
@@ -121,8 +132,8 @@ final class Cleaner: Sendable {
 
   /// Runs a command.
   ///
-  /// - Returns: why it failed; nil if it succeeded.
-  private func run(_ command: [String], _ resource: LeasedResource) -> String? {
+  /// - Returns: why it failed, nil if it succeeded; and whether the command itself failed.
+  private func run(_ command: [String], _ resource: LeasedResource) -> (failure: String?, counts: Bool) {
     do {
       let input = try UnnamedFile(Array(try JSON.encode(resource)) + [0x0A])
       let output = try UnnamedFile([])
@@ -148,13 +159,15 @@ final class Cleaner: Sendable {
       var status: Int32 = 0
       while waitpid(process, &status, 0) < 0, errno == EINTR {}
       state.withLock { _ = $0.processes.remove(process) }
-      guard isOver else { return "the command took more than \(Self.patience.components.seconds) s" }
+      guard isOver else { return ("the command took more than \(Self.patience.components.seconds) s", true) }
       let code = WaitStatus(status).shellStatus
-      guard code != 0 else { return nil }
+      guard code != 0 else { return (nil, true) }
       let last = Self.redacted(output.last(400), resource)
-      return "exit status \(code)" + (last.isEmpty ? "" : ": \(last)")
+      return ("exit status \(code)" + (last.isEmpty ? "" : ": \(last)"), true)
+    } catch let error as NotStarted {
+      return (error.message, false)
     } catch {
-      return "\(error)"
+      return ("\(error)", false)
     }
   }
 }

@@ -1,4 +1,5 @@
 import Basics
+import ChildProcesses
 import ControlAPI
 import EnvironmentConfiguration
 import Fleet
@@ -27,6 +28,7 @@ package final class FleetService: Sendable {
   let history: FleetHistory?
   /// The name of this host.
   let host: String
+  private let isShared: Bool
   private let book: LeaseBook
   private let cleaner: Cleaner?
   private let log: Log
@@ -57,6 +59,20 @@ package final class FleetService: Sendable {
         StoreKey?.none
       }
     name = address.name
+    isShared = address.isShared
+    for (pool, command) in configuration.cleanUp.sorted(by: { $0.key < $1.key }) {
+      do throws(NotStarted) { try Spawn.check(Array(command[0].utf8), path: variables["PATH"]) } catch {
+        throw CodedError(.usage, "cleanUp.\(pool): \(error.message)")
+      }
+    }
+    if let source = configuration.storeKey, source.hasPrefix("file:"),
+      Self.isReadableByOthers(String(source.dropFirst(5)))
+    {
+      log.warning("other users can read the store's key; make it private with chmod 600", ["key": "\(source)"])
+    }
+    if key == nil {
+      log.notice("no key, so that resources of this host's imports cannot have secrets; see --store-key")
+    }
     let lost = Guarded<@Sendable (ResourceLease) -> Void>({ _ in })
     self.lost = lost
     let host = FleetHost(
@@ -112,7 +128,8 @@ package final class FleetService: Sendable {
   /// The state of the store, for people and `--status`.
   var status: StoreStatus {
     let counts = book.counts
-    return StoreStatus(name: name, away: book.away, held: counts.held, waiting: counts.waiting,
+    return StoreStatus(
+      name: name, away: book.away, held: counts.held, waiting: counts.waiting,
       uncertainSeconds: book.uncertainSeconds)
   }
 
@@ -122,15 +139,30 @@ package final class FleetService: Sendable {
     return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
+  private static func names(_ lease: ResourceLease) -> String {
+    lease.resources.values.map { "\($0.pool)/\($0.name)" }.sorted().joined(separator: " ")
+  }
+
+  private static func isReadableByOthers(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & 0o077 != 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
   private static func report(_ event: LeaseBook.Event, _ log: Log) {
     switch event {
     case .away(let reason): log.error("the fleet's database is unreachable", ["reason": "\(reason)"])
     case .back: log.notice("the fleet's database is back")
     case .hostGone(let name, let leases):
-      log.warning("reclaimed the leases of a host that stopped responding", ["host": "\(name)", "leases": .int(leases)])
+      log.warning(
+        "reclaimed the leases of a host that stopped responding", ["host": "\(name)", "leases": .int(leases)])
+    case .lost(let lease) where lease.environment == nil:
+      log.warning(
+        "a lease was ended by another host, or reclaimed because this host sent no heartbeat",
+        ["lease": "\(lease.id)", "resources": "\(Self.names(lease))"])
     case .lost(let lease):
       log.error(
-        "lost a lease: this host sent no heartbeat for too long, and its resources may have gone to another request", ["lease": "\(lease.id)"])
+        "lost a lease: this host sent no heartbeat for too long, and its resources may have gone to another request",
+        ["lease": "\(lease.id)"])
     case .expired(let id): log.info("a lease expired", ["lease": "\(id)"])
     case .replaced:
       log.critical(
@@ -205,7 +237,16 @@ extension FleetService {
   }
 
   private func translating<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-    do { return try await body() } catch let error as CodedError { throw DaemonError(ofFleet: error) }
+    do { return try await body() } catch let error as CodedError {
+      guard !isShared, error.kind == .noCassette, error.message.hasPrefix("no pool ") else {
+        throw DaemonError(ofFleet: error)
+      }
+      // Perhaps the wrong daemon is running.
+      throw DaemonError(
+        ofFleet: CodedError(
+          .noCassette,
+          "\(error.message); this daemon's pools are its own (\(name)), those of a team need: diorama serve --store"))
+    }
   }
 }
 

@@ -176,7 +176,10 @@ package final class Daemon: Sendable {
       return true
     }
     log.notice(
-      "daemon ready", ["control": "\(control)", "socket": "\(listeners.socket)", "state": "\(folder.path)"])
+      "daemon ready",
+      [
+        "control": "\(control)", "socket": "\(listeners.socket)", "state": "\(folder.path)", "store": "\(fleet.name)",
+      ])
   }
 
   /// Whether the state folder is still this daemon's. If not, its state won't survive it.

@@ -48,16 +48,23 @@ enum CassettePrune {
     let access = DaemonAccess(local: options)
     return try locations.compactMap { location in
       let cassette = try CassetteReader.read(location).cassette
-      guard let recordedAt = cassette.header.recordedAt else { return nil }
+      guard let recordedAt = cassette.header.recordedAt else {
+        Terminal().line("skipped \(location.har): it has no recording date")
+        return nil
+      }
       let file = (location.har as NSString).lastPathComponent
       do throws(DaemonClientError) {
         let usage = try access.ask { client throws(DaemonClientError) in
           try await client.usage(of: file, recordedAt: recordedAt, days: days)
         }
-        guard usage.interactions == cassette.interactions.count else { return nil }
+        guard usage.interactions == cassette.interactions.count else {
+          Terminal().line("skipped \(location.har): the replays were of another version of it")
+          return nil
+        }
         return Plan(location: location, cassette: cassette, unused: usage.unused)
       } catch {
         guard locations.count > 1, error.exitStatus == CodedError.Kind.noCassette.rawValue else { throw error }
+        Terminal().line("skipped \(location.har): \(error.message)")
         return nil
       }
     }
@@ -136,6 +143,9 @@ enum CassettePrune {
     }
 
     var lines: [String] {
+      if removed.isEmpty {
+        return ["\(cassette): nothing to remove, since all \(counted(interactions, "interaction")) were used"]
+      }
       let verb = isDone ? "removed" : "would remove"
       return removed.map { "\(verb): interaction \($0.index), \($0.method) \($0.url)" }
         + ["\(cassette): \(verb) \(counted(removed.count, "interaction")), \(interactions) left"]
@@ -149,7 +159,8 @@ enum CassettePrune {
     .init("--report", "FILE", "the report of a test that replays the cassette; repeatable"),
     .init(
       "--from-fleet", "DAYS",
-      "in place of reports: what no successful replay of the last DAYS has used, on any host; see diorama fleet"),
+      "in place of reports: remove what no successful replay in a daemon has used in the last DAYS, on any host; replays of diorama run do not count"
+    ),
     DaemonAccess.option,
     .init("--dry-run", nil, "only print what would be removed"),
     .init("--json", nil, "print the result as JSON"),

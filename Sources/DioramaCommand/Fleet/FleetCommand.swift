@@ -86,10 +86,11 @@ enum FleetShow {
       try Output.write(json: run)
       return 0
     }
-    let facts = [
+    let facts: [(String, String?)] = [
       ("test", run.name), ("host", run.host), ("mode", run.mode), ("cassette", run.cassette),
       ("recorded", run.recordedAt), ("started", run.startedAt), ("ended", run.endedAt),
-      ("result", FleetCommand.line(run)[2]), ("requests", run.requests.map(String.init)),
+      ("resources", run.resources?.joined(separator: "; ")), ("result", FleetCommand.line(run)[2]),
+      ("requests", run.requests.map(String.init)),
     ]
     try Output.write(
       lines: facts.compactMap { name, value in value.map { "\(name): \($0)" } }
@@ -179,7 +180,8 @@ enum FleetStats {
       return 0
     }
     var lines = [
-      "\(stats.days) days: \(stats.runs) runs on \(stats.hosts) hosts, \(stats.failed) failed, \(stats.entries) requests"
+      "\(counted(stats.days, "day")): \(counted(stats.runs, "run")) on \(counted(stats.hosts, "host")), \(stats.failed) failed, "
+        + counted(stats.entries, "request")
     ]
     func section(_ title: String, _ rows: [String]) {
       if !rows.isEmpty { lines += ["", title] + rows.map { "  \($0)" } }
@@ -200,9 +202,9 @@ enum FleetStats {
       "cassettes no longer used:",
       stats.abandoned.map { "\($0.cassette), last used \($0.lastUsedAt)" })
     section(
-      "interactions that no run has used (diorama cassette prune --from-fleet removes them):",
+      "interactions that no run has used (diorama cassette prune PATH --from-fleet DAYS removes them):",
       stats.partlyUsed.map {
-        "\($0.cassette): \($0.unused.count) of \($0.interactions), in \($0.runs) runs: "
+        "\($0.cassette): \($0.unused.count) of \($0.interactions), in \(counted($0.runs, "run")): "
           + $0.unused.prefix(10).map(String.init).joined(separator: ", ") + ($0.unused.count > 10 ? ", …" : "")
       })
     section(
@@ -222,6 +224,7 @@ enum FleetStats {
       uses, and tests that violate their OpenAPI document.
       """,
     options: [
-      .init("--days", "N", "the number of days to include, counting today (default: 7)"), FleetCommand.json, DaemonAccess.option,
+      .init("--days", "N", "the number of days to include, counting today (default: 7)"), FleetCommand.json,
+      DaemonAccess.option,
     ], run: run)
 }

@@ -16,7 +16,7 @@ enum LeaseCommand {
     let request = LeaseRequest(
       id: UUID().uuidString.lowercased(), resources: try resources(options),
       waitSeconds: try wait(options), owner: owner.owner, ttlSeconds: owner.seconds)
-    let lease = try terminal.progress("waiting for a resource") { () throws(DaemonClientError) in
+    let lease = try terminal.waiting(for: request.described) { () throws(DaemonClientError) in
       try access.ask(starting: true) { client throws(DaemonClientError) in try await client.lease(request) }
     }
     Output.outliveReaders()
@@ -98,7 +98,7 @@ enum LeaseCommand {
       Leases free resources of pools (diorama pool) and prints them. No other request
       gets them until the lease ends: when its owner exits, when its time to live
       expires, or with diorama lease release. The default owner is the calling process, such
-      as the shell of a script. If that ends too early (timeout, xargs), use
+      as the shell of a script. If that ends too early (timeout, xargs, a pipe), use
       --owner PID (in a script: --owner $$) or --ttl SECONDS.
 
       Waits while all are leased. Requests for the same resources are served in order
@@ -108,13 +108,26 @@ enum LeaseCommand {
       Exit status: 64 usage; 66 no such pool or resource; 69 no daemon, or its
       database is unreachable; 75 none became free in time.
 
-        eval "$(diorama lease --pool patients --where plan=premium --shell)"
+        eval "$(diorama lease --pool patients --owner $$ --shell)"
         ./login-test "$DIORAMA_RESOURCE_PATIENTS" "$DIORAMA_RESOURCE_PATIENTS_PASSWORD"
         diorama lease release "$DIORAMA_LEASE"
       """, subcommands: [LeaseTable.command, LeaseRelease.command], run: lease)
 }
 
+extension LeaseRequest {
+  /// That it waits, and for what.
+  fileprivate var described: String {
+    let what = resources.values.map(\.described).sorted().joined(separator: ", ")
+    return "waiting for \(what), up to \(Int(patience)) s; see diorama lease list"
+  }
+}
+
 extension ResourceQuery {
+  /// Such as `patients plan=premium`.
+  var described: String {
+    ([pool] + attributes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+  }
+
   /// Reads `--resource NAME=POOL[,ATTRIBUTE=VALUE]`.
   static func queries(_ options: Options, command: String) throws(CodedError) -> [String: ResourceQuery] {
     var queries: [String: ResourceQuery] = [:]
@@ -161,7 +174,7 @@ struct RunLease {
       id: UUID().uuidString.lowercased(), resources: needed,
       owner: isRemote ? nil : Owner(pid: ProcessInfo.processInfo.processIdentifier),
       ttlSeconds: isRemote ? GitHubWorkflow.longestJob : nil)
-    let lease = try terminal.progress("waiting for \(needed.keys.sorted().joined(separator: ", "))") {
+    let lease = try terminal.waiting(for: request.described) {
       [access] () throws(DaemonClientError) in
       try access.ask(starting: true) { client throws(DaemonClientError) in try await client.lease(request) }
     }
@@ -186,7 +199,8 @@ struct RunLease {
     } catch {
       // Otherwise it has ended.
       guard error.exitStatus != CodedError.Kind.noCassette.rawValue else { return }
-      terminal.line("cannot return the resources: \(error.message); the daemon will return them after this process has ended")
+      terminal.line(
+        "cannot return the resources: \(error.message); the daemon will return them after this process has ended")
     }
   }
 }
@@ -207,7 +221,10 @@ enum LeaseTable {
       let owner =
         lease.environment.map { "environment \($0)" } ?? lease.owner.map { "process \($0.pid)" } ?? "none"
       return [
-        lease.id, lease.state, resources.isEmpty ? "-" : resources, lease.host ?? "-", owner, lease.since,
+        lease.id, lease.state,
+        resources.isEmpty
+          ? (lease.requested ?? [:]).values.map(\.described).sorted().joined(separator: ", ") : resources,
+        lease.host ?? "-", owner, lease.since,
         lease.endsAt ?? (lease.environment == nil ? "with its owner" : "with its environment"),
       ]
     }

@@ -76,7 +76,8 @@ enum PoolCreate {
       .init("--clean", nil, "lease returned resources again only after a clean-up command"),
       .init("--max-failures", "N", "with --clean: after how many failures to quarantine a resource (default: 3)"),
       PoolCommand.state,
-    ], notes: "Exit status: 64 usage, or the name is taken; 69 no daemon, or its database is unreachable.", operands: .words,
+    ], notes: "Exit status: 64 usage, or the name is taken; 69 no daemon, or its database is unreachable.",
+    operands: .words,
     run: run)
 }
 
@@ -102,7 +103,16 @@ enum PoolImport {
     if options.has("--json") {
       try Output.write(json: result)
     } else {
-      try Output.write(lines: ["added \(result.added), replaced \(result.replaced)"])
+      let (attributes, secrets) = file.columns
+      for name in file.suspicious {
+        terminal.line(
+          "'\(name)' is an attribute, which pool show prints; if it is secret, name the column secret:\(name) and import again"
+        )
+      }
+      func list(_ names: [String]) -> String { names.isEmpty ? "none" : names.joined(separator: ", ") }
+      try Output.write(lines: [
+        "added \(result.added), replaced \(result.replaced); attributes: \(list(attributes)); secrets: \(list(secrets))"
+      ])
     }
     return 0
   }

@@ -32,6 +32,14 @@ struct ResourceFile {
       guard !resource.name.isEmpty, resource.name.count <= 200, !resource.name.contains(where: \.isNewline) else {
         throw failure("its name must be a single line of 1 to 200 characters")
       }
+      let all = [resource.name] + (resource.attributes ?? [:]).keys + (resource.secrets ?? [:]).keys
+      if let spaced = all.first(where: { $0.isEmpty || $0 != $0.trimmingCharacters(in: .whitespaces) }) {
+        throw failure("the name '\(spaced)' is empty, or begins or ends with a space; remove it")
+      }
+      if let column = (resource.attributes ?? [:]).keys.sorted().first(where: { $0.lowercased().hasPrefix("secret:") })
+      {
+        throw failure("'\(column)' would not be secret; write secret: in lower case")
+      }
       guard seen.insert(resource.name).inserted else { throw failure("'\(resource.name)' is given twice") }
       let names = Array((resource.attributes ?? [:]).keys) + Array((resource.secrets ?? [:]).keys)
       if let twice = Set(names).sorted().first(where: { name in names.count { $0 == name } > 1 }) {
@@ -53,7 +61,9 @@ struct ResourceFile {
     let header = rows.removeFirst().fields.map { $0.trimmingCharacters(in: .whitespaces) }
     guard let own = header.firstIndex(of: "name") else {
       throw CodedError(
-        .broken, "\(name): line 1 has no column 'name'; begin with a line such as: name,plan,secret:password")
+        .broken,
+        "\(name): line 1 has no column 'name', but \(header.joined(separator: " and ").prefix(200)); begin with a line such as: "
+          + "name,plan,secret:password")
     }
     if let twice = header.first(where: { column in header.count { $0 == column } > 1 }) {
       throw CodedError(.broken, "\(name): line 1 has the column '\(twice)' twice")
@@ -74,6 +84,22 @@ struct ResourceFile {
       resources.append(resource)
     }
     return resources
+  }
+}
+
+extension ResourceFile {
+  /// The names of attributes and of secrets that occur.
+  var columns: (attributes: [String], secrets: [String]) {
+    (
+      Set(resources.flatMap { ($0.attributes ?? [:]).keys }).sorted(),
+      Set(resources.flatMap { ($0.secrets ?? [:]).keys }).sorted()
+    )
+  }
+
+  /// Attributes that are probably secret.
+  var suspicious: [String] {
+    let words = ["password", "passwd", "passphrase", "secret", "token", "pin", "otp", "apikey", "api_key", "api-key"]
+    return columns.attributes.filter { words.contains($0.lowercased()) }
   }
 }
 

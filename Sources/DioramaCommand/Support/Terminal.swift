@@ -117,6 +117,28 @@ struct Terminal: Sendable {
     try progress(what) { (_) throws(Failure) in try work() }
   }
 
+  /// Runs work that waits for other programs. After two seconds, standard error gets a line about it, also in a log.
+  ///
+  /// - Parameters:
+  ///   - what: the line.
+  ///   - work: the work.
+  /// - Returns: what the work returns.
+  /// - Throws: what the work throws.
+  func waiting<Result, Failure: Error>(
+    for what: String, _ work: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let isOver = Guarded(false)
+    let timer = DispatchSource.makeTimerSource(queue: .global())
+    timer.schedule(deadline: .now() + 2)
+    timer.setEventHandler { isOver.withLock { over in if !over { line(what) } } }
+    timer.resume()
+    defer {
+      timer.cancel()
+      isOver.withLock { $0 = true }
+    }
+    return try work()
+  }
+
   /// Runs work that may take long. After a second, a terminal shows its description, how far it has come, and how long
   /// it has run, in one line that is rewritten.
   ///

@@ -32,16 +32,33 @@ extension EnvironmentSpecification {
   /// The resources where none are leased: as recorded, with made-up secrets.
   func placeholders(_ recorded: CassetteHeader?) -> [String: LeasedResource] {
     var placeholders: [String: LeasedResource] = [:]
-    for (label, query) in resources ?? [:] {
+    for label in Set((resources ?? [:]).keys).union((recorded?.resources ?? [:]).keys) {
       let known = recorded?.resources[label]
+      let query = resources?[label]
       var resource = LeasedResource(
-        pool: known?.pool ?? query.pool, name: known?.name ?? query.attributes["name"] ?? label,
-        attributes: known?.attributes ?? query.attributes.filter { $0.key != "name" }, fence: 0)
+        pool: known?.pool ?? query?.pool ?? "", name: known?.name ?? query?.attributes["name"] ?? label,
+        attributes: known?.attributes ?? query?.attributes.filter { $0.key != "name" } ?? [:], fence: 0)
       resource.secrets = Dictionary(
         (known?.secrets ?? []).map { ($0, "diorama-\(label)-\($0)") }, uniquingKeysWith: { $1 })
       placeholders[label] = resource
     }
     return placeholders
+  }
+
+  /// Where the recorded resources are not those that are asked for, one line each.
+  func resourceNotes(_ recorded: CassetteHeader?) -> [String] {
+    (resources ?? [:]).sorted { $0.key < $1.key }.compactMap { label, query in
+      guard let known = recorded?.resources[label] else {
+        return "the recording has no resource '\(label)', so it is made up; record again to lease it"
+      }
+      let all = known.attributes.merging(["name": known.name]) { $1 }
+      guard known.pool != query.pool || query.attributes.contains(where: { all[$0.key] != $0.value }) else {
+        return nil
+      }
+      return
+        "the resource '\(label)' of the recording, '\(known.name)' of pool '\(known.pool)', is not what is asked for; "
+        + "record again to lease another"
+    }
   }
 
   /// Whether it has leased resources, and not what was recorded of them.

@@ -44,11 +44,12 @@ package enum Provisioning {
       if mode == .record, let note = try UnfinishedRecording.takeUp(location, before: .record) { notes.append(note) }
     }
     let recorded = stored?.cassette.header
-    if specification.leased == nil, !(specification.resources ?? [:]).isEmpty {
-      guard !mode.mayReachNetwork else {
+    if specification.leased == nil, !(specification.resources ?? [:]).isEmpty || !(recorded?.resources ?? [:]).isEmpty {
+      guard !mode.mayReachNetwork || (specification.resources ?? [:]).isEmpty else {
         throw CodedError(.usage, "the resources of the environment were not leased; create it with a daemon")
       }
       specification.leased = specification.placeholders(recorded)
+      if mode == .replay { notes += specification.resourceNotes(recorded) }
     }
     if let mapped = recorded?.mapped, !mapped.isEmpty { specification.mappedOrigins = mapped }
     let upstreams = try upstreams(specification, mode: mode, stored: stored?.cassette, former: former)

@@ -130,6 +130,8 @@ extension Schemas {
       .optional("owner", .reference("Owner")), .required("since", .instant, "When it was requested."),
       .optional("endsAt", .instant), .optional("waitedSeconds", .number(0...1e9)),
       .required("resources", .map(anyName, to: .reference("LeasedResource")), "Empty while it waits."),
+      .optional(
+        "requested", .map(anyName, to: .object(EnvironmentConfiguration.resourceQuery)), "What it waits for."),
     ])
 
   static let leaseList = Schema.record([
@@ -214,6 +216,7 @@ extension Schemas {
             .required("method", .words), .required("url", .words), .required("causes", .list(of: .words)),
           ]))), .required("failures", .list(of: .words)),
       .required("contract", .list(of: .words), "Violations of the OpenAPI document."),
+      .optional("resources", .list(of: .words), "The leased resources, with their fences."),
       .optional("isLost", .boolean, "True if its host is gone or has forgotten it."),
     ])
 
