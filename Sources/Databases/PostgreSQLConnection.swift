@@ -85,7 +85,7 @@ package final class PostgreSQLConnection: SQLConnection {
           fd: PQsocket(connection), events: Int16(flushed == 0 ? POLLIN : POLLIN | POLLOUT), revents: 0)
         guard left > 0, poll(&descriptor, 1, Int32(left.rounded(.up))) >= 0 || errno == EINTR else {
           PQclear(last)
-          // What the server sends later would be taken for the answer to another statement.
+          // What the server sends later must not be treated as the answer to another statement.
           shutdown(PQsocket(connection), Int32(SHUT_RDWR))
           _ = PQconsumeInput(connection)
           throw address.unreachable("it does not answer")

@@ -71,7 +71,10 @@ struct ServeOptions {
   static let command = "serve"
 
   static let table: [Options.Option] = [
-    .init("--config", "FILE", "a JSON file like Config/daemon.json; options take precedence over it"),
+    .init(
+      "--config", "FILE",
+      "a JSON file like Config/daemon.json; options take precedence over it (default: ~/.config/diorama/daemon.json, if it exists)"
+    ),
     .init(
       "--state", "DIR",
       "the state folder (default: $DIORAMA_HOME, else $XDG_RUNTIME_DIR/diorama, else ~/.local/state/diorama)"
@@ -139,7 +142,9 @@ struct ServeOptions {
     folder = try Self.folder(options, variables: variables)
     var configuration = DaemonConfiguration()
     do {
-      if let path = options.value("--config") { configuration = try DaemonConfiguration(path: path) }
+      if let path = options.value("--config") ?? Self.ownFile(variables) {
+        configuration = try DaemonConfiguration(path: path)
+      }
       if let text = options.value("--control") {
         configuration.control = try CodedError.translating(at: "--control", try ControlAddress(text))
       }
@@ -168,6 +173,13 @@ struct ServeOptions {
     }
     self.configuration = configuration
     isOnDemand = options.has("--on-demand")
+  }
+
+  /// The user's configuration file, which daemons that are started on demand read, too; nil if there is none.
+  private static func ownFile(_ variables: [String: String]) -> String? {
+    let folder =
+      variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? variables["HOME"].map { "\($0)/.config" }
+    return folder.map { "\($0)/diorama/daemon.json" }.flatMap { FileManager.default.fileExists(atPath: $0) ? $0 : nil }
   }
 
   /// The absolute path of the state folder.

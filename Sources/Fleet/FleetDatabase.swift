@@ -595,7 +595,7 @@ extension FleetDatabase {
   /// Marks this host as stopped. Leases whose owners outlive the daemon stay for the next one.
   package func leave() throws(CodedError) {
     try exclusively { _ throws(CodedError) in
-      // Their clients were told that the daemon stops.
+      // Their clients know that the daemon stops.
       try connection.query("DELETE FROM diorama_leases WHERE host = $1 AND state = 'waiting'", .text(host.id))
       try connection.query(
         "UPDATE diorama_resources SET state = 'dirty', host = NULL WHERE state = 'cleaning' AND host = $1",

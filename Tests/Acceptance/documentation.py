@@ -407,11 +407,13 @@ def check_packages(checks, readme):
 def known_options():
     """The options in the help of all commands, and of this script."""
     words = ["run", "serve", "env", "port", "cassette", "rules", "contract", "strings", "mock", "features", "doctor",
-             "verify"]
+             "verify", "pool", "lease", "fleet", "token"]
     deeper = {
         "env": ["list", "show", "create", "update", "report", "delete"], "port": ["list", "release"],
         "cassette": ["show", "check", "diff", "prune", "import", "export"], "contract": ["show", "check"], "rules": ["suggest"],
-        "features": ["check", "list", "format", "steps", "report"],
+        "features": ["check", "list", "format", "steps", "report"], "fleet": ["list", "show", "tail", "stats"],
+        "pool": ["create", "import", "list", "show", "retire", "restore", "delete"], "lease": ["list", "release"],
+        "token": ["create", "list", "revoke"],
     }
     texts = [support.diorama("--help").stdout]
     for word in words:

@@ -65,14 +65,6 @@ package final class FleetService: Sendable {
         throw CodedError(.usage, "cleanUp.\(pool): \(error.message)")
       }
     }
-    if let source = configuration.storeKey, source.hasPrefix("file:"),
-      Self.isReadableByOthers(String(source.dropFirst(5)))
-    {
-      log.warning("other users can read the store's key; make it private with chmod 600", ["key": "\(source)"])
-    }
-    if key == nil {
-      log.notice("no key, so that resources of this host's imports cannot have secrets; see --store-key")
-    }
     let lost = Guarded<@Sendable (ResourceLease) -> Void>({ _ in })
     self.lost = lost
     let host = FleetHost(
@@ -92,6 +84,14 @@ package final class FleetService: Sendable {
       throw CodedError(
         .noUpstream,
         "\(error.message); start the database, correct --store, or add --store-optional to start without it")
+    }
+    if let source = configuration.storeKey, source.hasPrefix("file:"),
+      Self.isReadableByOthers(String(source.dropFirst(5)))
+    {
+      log.warning("other users can read the store's key; make it private with chmod 600", ["key": "\(source)"])
+    }
+    if key == nil {
+      log.notice("no key, so that resources of this host's imports cannot have secrets; see --store-key")
     }
     cleaner = configuration.cleanUp.isEmpty ? nil : Cleaner(configuration.cleanUp, book, log: log)
   }
