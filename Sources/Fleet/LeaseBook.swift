@@ -159,6 +159,9 @@ package final class LeaseBook: Sendable {
     }
   }
 
+  /// How many callers wait for a request.
+  func callers(of id: String) -> Int { state.withLock { $0.callers[id] ?? 0 } }
+
   /// Who owns a lease or a request of this daemon; nil if it has none with this id, or none with an owner.
   package func owner(of id: String) -> LeaseOwner? { state.withLock { $0.owners[id] } }
 

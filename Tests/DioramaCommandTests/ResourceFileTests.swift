@@ -29,6 +29,13 @@ struct ResourceFileTests {
     #expect(resources.map(\.attributes) == [[:], ["plan": "free"]] && resources.map(\.secrets) == [[:], ["pin": "1"]])
   }
 
+  @Test("tell which attributes are probably secret")
+  func suspicious() throws {
+    let file = try ResourceFile(Array("name,plan,Password,secret:pin\na,b,c,d\n".utf8), name: "p.csv")
+    #expect(file.suspicious == ["Password"])
+    #expect(file.columns.attributes == ["Password", "plan"] && file.columns.secrets == ["pin"])
+  }
+
   @Test(
     "are refused with the line at fault",
     arguments: [
@@ -45,6 +52,10 @@ struct ResourceFileTests {
       ("name,pin,secret:pin\na,1,2\n", "p.csv: resource 1: 'pin' is both an attribute and a secret"),
       ("name,secret:name\na,2\n", "p.csv: resource 1: 'name' is the resource's own name"),
       ("name,plan\n,x\n", "p.csv: resource 1: its name must be a single line"),
+      ("name,Secret:pin\na,2\n", "p.csv: resource 1: 'Secret:pin' would not be secret; write secret: in lower case"),
+      ("name,secret: pin\na,2\n", "p.csv: resource 1: the name ' pin' is empty, or begins or ends with a space"),
+      ("name\n anna\n", "p.csv: resource 1: the name ' anna' is empty, or begins or ends with a space"),
+      ("Name;plan\n", "p.csv: line 1 has no column 'name', but Name;plan; begin with"),
       (#"[{"nam": "anna"}]"#, "p.csv"),
     ])
   func refused(text: String, message: String) throws {

@@ -234,6 +234,59 @@ struct FleetConformanceTests {
     #expect(try database.beat().isReplaced)
   }
 
+  @Test("starts a pool of the same name afresh, with higher fences", arguments: Engine.allCases)
+  func recreated(_ engine: Engine) throws {
+    let store = try Store(engine)
+    let database = try store.connect()
+    let host = try store.connect("two")
+    try store.fill(database, ["anna": "free"])
+    var last = 0
+    for turn in 1...3 {
+      let lease = try host.exchange(asking: [ask("\(turn)", "free")]).granted["\(turn)"]
+      let fence = try #require(lease?.resources["r0"]?.fence)
+      #expect(fence > last)
+      last = fence
+      _ = try host.exchange(ending: ["\(turn)"])
+      try database.removePool("patients")
+      try store.fill(database, ["anna": "free", "ben": "premium"])
+    }
+  }
+
+  @Test("takes back what a host that has stopped was cleaning", arguments: Engine.allCases)
+  func abandonedCleaning(_ engine: Engine) throws {
+    let store = try Store(engine)
+    let (one, two) = (try store.connect(), try store.connect("two"))
+    try store.fill(one, ["anna": "free"], cleans: true)
+    _ = try one.exchange(asking: [ask("1", nil)])
+    _ = try one.exchange(ending: ["1"])
+    _ = try #require(try one.claimDirty(of: ["patients"]))
+    #expect(try two.claimDirty(of: ["patients"]) == nil)
+    try one.leave()
+    #expect(try two.claimDirty(of: ["patients"]) != nil)
+    // A host that is killed is marked later.
+    try one.connection.execute("UPDATE diorama_hosts SET ended = 'lost' WHERE id = 'two'")
+    _ = try one.beat()
+    let three = try store.connect("three")
+    _ = try three.beat()
+    #expect(try three.claimDirty(of: ["patients"]) != nil)
+  }
+
+  @Test("quarantines what cannot be decrypted, and cleans the rest", arguments: Engine.allCases)
+  func unreadable(_ engine: Engine) throws {
+    let store = try Store(engine)
+    let database = try store.connect()
+    try store.fill(database, ["anna": "free", "ben": "free"], cleans: true)
+    _ = try database.exchange(asking: [ask("1", nil, nil)])
+    _ = try database.exchange(ending: ["1"])
+    try database.connection.query("UPDATE diorama_resources SET secrets = $1 WHERE name = 'anna'", .blob(Data([1, 2])))
+    var cleaned: [String] = []
+    for _ in 0..<3 {
+      if let cleaning = try database.claimDirty(of: ["patients"]) { cleaned.append(cleaning.resource.name) }
+    }
+    #expect(cleaned == ["ben"])
+    #expect(try database.resources(of: "patients").map(\.state) == ["quarantined", "cleaning"])
+  }
+
   @Test("stores secrets encrypted, for one resource only", arguments: Engine.allCases)
   func secrets(_ engine: Engine) throws {
     let store = try Store(engine)

@@ -28,14 +28,14 @@ struct LeaseBookTests {
 
     init(
       _ store: FleetAddress, _ name: String = "one", key: StoreKey?, patience: Double = 30, isOptional: Bool = false,
-      isKept: @escaping @Sendable (ResourceLease) -> Bool = { _ in true }
+      holding: [String] = [], isKept: @escaping @Sendable (ResourceLease) -> Bool = { _ in true }
     ) throws {
       let events = events
       let host = FleetHost(id: name, instance: UUID().uuidString, name: name, version: "1", patience: patience)
       book = try LeaseBook(store, host: host, key: key, isOptional: isOptional) { event in
         events.withLock { $0.append(event) }
       }
-      book.start(isKept: isKept)
+      book.start(holding: holding, isKept: isKept)
     }
 
     func waitFor(_ fits: @escaping @Sendable (LeaseBook.Event) -> Bool) async throws {
@@ -163,6 +163,44 @@ struct LeaseBookTests {
     #expect(next.book.held.map(\.resources["patient"]?.secrets) == [nil])
     #expect(try await next.book.endAndWait(kept.id))
     await next.book.stop()
+  }
+
+  @Test("says which restored environments have lost their resources", arguments: Engine.allCases)
+  func lostBefore(engine: Engine) async throws {
+    let store = try FleetConformanceTests.Store(engine)
+    let other = try store.connect("other")
+    try store.fill(other, ["anna": "a", "ben": "b"])
+    let daemon = try Daemon(store.address, key: store.key)
+    let ids = ["11111111-0000-0000-0000-000000000001", "11111111-0000-0000-0000-000000000002"]
+    for id in ids { _ = try await daemon.book.checkOut(Self.request(id: id), environment: id) }
+    await daemon.book.stop()
+    // As another host does after this one has sent no heartbeat for too long.
+    _ = try other.exchange(ending: [ids[0]])
+    let next = try Daemon(store.address, key: store.key, holding: ids)
+    try await next.waitFor { if case .lost(let lease) = $0 { lease.environment == ids[0] } else { false } }
+    let lost = next.events.withLock { $0.count { if case .lost = $0 { true } else { false } } }
+    #expect(lost == 1 && next.book.held.map(\.id) == [ids[1]])
+    // A repeated request gets the secrets again.
+    #expect(try await next.book.checkOut(Self.request(id: ids[1])).resources["patient"]?.secrets?.count == 1)
+    await next.book.stop()
+  }
+
+  @Test("keeps a repeated request when its first connection is cut", arguments: Engine.allCases)
+  func repeated(engine: Engine) async throws {
+    let store = try FleetConformanceTests.Store(engine)
+    try store.fill(try store.connect("other"), ["anna": "a"])
+    let daemon = try Daemon(store.address, key: store.key)
+    let holder = try await daemon.book.checkOut(Self.request())
+    let id = UUID().uuidString.lowercased()
+    let first = Task { try await daemon.book.checkOut(Self.request(id: id)) }
+    while daemon.book.counts.waiting < 1 { await Task.yield() }
+    let second = Task { try await daemon.book.checkOut(Self.request(id: id)) }
+    while daemon.book.callers(of: id) < 2 { await Task.yield() }
+    first.cancel()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    daemon.book.end(holder.id)
+    #expect(try await second.value.resources["patient"]?.name == "anna")
+    await daemon.book.stop()
   }
 
   @Test("says that a lease was lost to another host")

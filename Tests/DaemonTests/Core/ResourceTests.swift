@@ -132,6 +132,16 @@ struct ResourceTests {
     await test.stop()
   }
 
+  @Test("leave no secret in the output of a clean-up command")
+  func redacted() {
+    let resource = LeasedResource(
+      pool: "p", name: "anna", attributes: [:], secrets: ["a": "s3\"cret/1", "b": "geheim", "c": ""], fence: 1)
+    let text = #"{"a": "s3\"cret/1"} s3"cret/1 geheim Z2VoZWlt s3%22cret%2F1 anna"#
+    let redacted = Cleaner.redacted(text, resource)
+    #expect(!redacted.contains("cret") && !redacted.contains("geheim") && !redacted.contains("Z2Vo"))
+    #expect(redacted.hasSuffix(" anna"))
+  }
+
   @Test("belong to one program on another machine")
   func remote() async throws {
     let test = try await Self.manager()
