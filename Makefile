@@ -22,7 +22,7 @@ export ASAN_OPTIONS ?= detect_leaks=0
 VENVS = httpbin http2 openfeature portpicker importers websockets echo issuers schemathesis pytest reports
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test acceptance test-thread test-address fuzz soak bench bench-peers bench-build docs lint install clean ready
+.PHONY: help build demo test acceptance test-plain test-thread test-address fuzz soak bench bench-check bench-peers bench-build docs lint install clean ready
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -55,29 +55,41 @@ acceptance: ready ## Runs the acceptance scripts with few rounds
 	@echo "make: running the acceptance scripts with few rounds (make soak runs them in full)"
 	@$(PYTHON) Tests/Acceptance/all.py
 
-# The thread sanitizer finds nothing in code that runs on one thread. Not built: targets that are pure functions of their
-# input. Not run: those that have a suite with threads (only large cassettes are read on several), and a long suite.
-ONE_THREAD = BasicsTests,Benchmarks,CassetteChecksTests,CucumberExpressionsTests,FeatureTestGeneratorTests,FuzzedParsers
-ONE_THREAD := $(ONE_THREAD),FuzzedParsersTests,Fuzzing,GherkinTests,GRPCSchemasTests,LaunchContractTests
-ONE_THREAD := $(ONE_THREAD),RunComparisonTests,ScenarioReportsTests,StubsTests,TransformsTests
+# Each unit test runs once or twice: under the address sanitizer, the thread sanitizer, both, or neither, whatever can find
+# something. A target that is left out is not built.
+#
+# Neither: single-threaded code with next to no unsafe pointers, and tests that start programs, whose code has other tests.
+PLAIN_TESTS = CassetteChecksTests,ClinicFeaturesTests,ClinicTests,CucumberExpressionsTests,DioramaCommandTests
+PLAIN_TESTS := $(PLAIN_TESTS),DioramaScenariosTests,DioramaScreensTests,DioramaTestingTests,DioramaURLSessionTests
+PLAIN_TESTS := $(PLAIN_TESTS),FeatureTestGeneratorTests,GherkinTests,RunComparisonTests,ScenarioReportsTests,StubsTests
+APPS = Benchmarks,CVTerm,Clinic,ClinicBackend,DioramaCommand,DioramaScenarios,DioramaScreens,DioramaURLSession
+APPS := $(APPS),FeatureTestGenerator,FeatureTests,Fuzzing
+# Not the thread sanitizer: pure functions of their input, and suites without threads (only large cassettes are read on several).
+ONE_THREAD = BasicsTests,FuzzedParsers,FuzzedParsersTests,GRPCSchemasTests,LaunchContractTests,TransformsTests
 ONE_THREAD_SUITES = CassettesTests\.(?!LargeHARTests)|DioramaTests\.PythonComparisonTests
+# Not the address sanitizer: next to no unsafe pointers.
+NO_POINTERS = Daemon,DaemonTests,EnvironmentServiceTests
+# All others.
+SANITIZED = $(ONE_THREAD),DaemonTests,EnvironmentServiceTests,CassettesTests,DioramaSecretServiceTests,DioramaTests
+SANITIZED := $(SANITIZED),EventLoopsTests,FleetTests,HTTP2ServerTests,HTTPClientTests,HTTPMessagesTests,HTTPServerTests
+SANITIZED := $(SANITIZED),InterceptionTests,IsolationTests,PortLeasesTests,Fuzzing
+
+test-plain: ready ## Runs the unit tests in which a sanitizer would find nothing, without one
+	@Config/bootstrap test
+	@echo "make: running without a sanitizer: $(PLAIN_TESTS)"
+	@DIORAMA_WITHOUT_TARGETS=$(SANITIZED) Config/unit-tests $(SWIFT) test
 
 test-thread: ready ## Runs the unit tests under the thread sanitizer, without those of single-threaded code
 	@Config/bootstrap test
 	@echo "make: running the tests under the thread sanitizer, without those of single-threaded code: $(ONE_THREAD)"
-	@DIORAMA_WITHOUT_TARGETS=$(ONE_THREAD) TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" \
+	@DIORAMA_WITHOUT_TARGETS=$(ONE_THREAD),$(PLAIN_TESTS),$(APPS) \
+		TSAN_OPTIONS="suppressions=$(CURDIR)/Config/tsan-suppressions" \
 		Config/unit-tests $(SWIFT) test --sanitize=thread --scratch-path .build/thread --skip '$(ONE_THREAD_SUITES)'
 
-# The thread sanitizer runs these, with what only they need. They test code with next to no unsafe pointers; what it calls,
-# such as parsers, servers and stores, has tests of its own.
-NO_POINTERS = ClinicFeaturesTests,ClinicTests,DaemonTests,DioramaCommandTests,DioramaScenariosTests,DioramaScreensTests
-NO_POINTERS := $(NO_POINTERS),DioramaTestingTests,DioramaURLSessionTests,EnvironmentServiceTests
-ONLY_THERE = Benchmarks,CVTerm,Clinic,ClinicBackend,Daemon,DioramaCommand,DioramaScenarios,DioramaScreens
-ONLY_THERE := $(ONLY_THERE),DioramaURLSession,FeatureTestGenerator,FeatureTests,Fuzzing
 test-address: ready ## Runs the unit tests under the address sanitizer, without those of code that has no unsafe pointers
 	@Config/bootstrap test
 	@echo "make: running the tests under the address sanitizer, without those of code with no unsafe pointers: $(NO_POINTERS)"
-	@DIORAMA_WITHOUT_TARGETS=$(NO_POINTERS),$(ONLY_THERE) \
+	@DIORAMA_WITHOUT_TARGETS=$(NO_POINTERS),$(PLAIN_TESTS),$(APPS) \
 		Config/unit-tests $(SWIFT) test --sanitize=address --scratch-path .build/address
 
 fuzz: ready ## Fuzzes each parser with libFuzzer; FUZZ_SECONDS=60
@@ -118,6 +130,13 @@ bench: bench-build ## Counts lines; measures replay, large texts, app, daemon an
 	@.build/release/Benchmarks app
 	@.build/release/Benchmarks daemon
 	@.build/release/Benchmarks ports
+
+bench-check: build ## Runs the benchmarks once, briefly, with the debug build, to see that they work
+	@Config/bootstrap bench
+	@Config/venv portpicker
+	@Config/lines
+	@for part in replay large app daemon ports; do BENCH_ROUNDS=1 BENCH_SECONDS=1 BENCH_SIZES=10,1000 \
+		.build/debug/Benchmarks $$part || exit 1; done
 
 bench-peers: bench-build ## Measures large cassettes, isolation, traffic and stubs beside nginx, WireMock and mitmproxy
 	@Config/venv importers

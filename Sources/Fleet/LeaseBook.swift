@@ -436,6 +436,7 @@ package final class LeaseBook: Sendable {
       for lease in missing {
         state.held[lease.id] = nil
         state.owners[lease.id] = nil
+        state.received.remove(lease.id)
       }
       return missing
     }
