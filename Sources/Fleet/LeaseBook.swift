@@ -268,6 +268,7 @@ package final class LeaseBook: Sendable {
       state.held[id] = nil
       state.owners[id] = nil
       state.received.remove(id)
+      state.expected.remove(id)
       let slot = state.waiting.removeValue(forKey: id)
       slot?.withLock { $0 = $0 ?? .failure(CodedError(.unanswered, "lease \(id) was ended while it waited")) }
       state.asking.removeAll { $0.id == id }
@@ -403,7 +404,8 @@ package final class LeaseBook: Sendable {
       let owner = owner.flatMap { try? JSONDecoder().decode(LeaseOwner.self, from: Data($0.utf8)) }
       let isKept = owner?.process.map(\.isAlive) ?? isKept(lease)
       state.withLock { state in
-        if isKept {
+        // It may have been ended before this host has joined.
+        if isKept, !state.ending.contains(where: { $0.id == lease.id }) {
           state.held[lease.id] = lease
           state.owners[lease.id] = owner
         } else {
