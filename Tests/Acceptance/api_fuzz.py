@@ -54,6 +54,9 @@ class Sweeper:
         """Releases everything older than this many seconds; the fuzzer may be about to use younger resources."""
         limit = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=spared)
         old = lambda time: datetime.datetime.fromisoformat(time.replace("Z", "+00:00")) <= limit
+        for each in self.call("GET", "/v1/leases").json["leases"]:
+            if old(each["since"]):
+                self.call("DELETE", f"/v1/leases/{each['id']}")
         for each in self.call("GET", "/v1/environments").json["environments"]:
             # Resources created by the fuzzer's hooks end by themselves.
             if old(each["createdAt"]) and (each["name"] != "fuzzed" or not spared):

@@ -75,6 +75,9 @@ extension EnvironmentManager {
   ) async throws -> ResourceLease {
     noteUse()
     guard let fleet else { throw Self.noFleet }
+    guard !request.resources.isEmpty else {
+      throw DaemonError(422, "Nothing to lease", "resources: it is empty; name what is needed, by pool")
+    }
     guard request.patience <= max(configuration.limits.waitSeconds, 60) else {
       throw DaemonError(
         422, "Wait too long",

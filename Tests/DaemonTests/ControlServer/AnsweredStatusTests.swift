@@ -236,6 +236,7 @@ struct AnsweredStatusTests {
     note(
       "leaseResources",
       try await asked.call("POST", "/v1/leases", #"{"resources": {"a": "a"}, "waitSeconds": 86400}"#))
+    note("leaseResources", try await asked.call("POST", "/v1/leases", #"{"resources": {}}"#))
     let environment = try await asked.provision(
       #"{"mode": "proxy", "upstreams": {"a": "https://a.example"}, "resources": {"x": {"pool": "a"}}}"#)
     note(
