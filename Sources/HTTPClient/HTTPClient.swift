@@ -106,9 +106,11 @@ package final class HTTPClient: Sendable {
     let transfer = try Transfer(request, to: origin, trust: trust, on: driver)
     return try await withTaskCancellationHandler {
       // The transfer resumes it exactly once.
-      try await withUnsafeThrowingContinuation { continuation in
+      let response = try await withUnsafeThrowingContinuation { continuation in
         transfer.start(continuation)
       }
+      transfer.awaited()
+      return response
     } onCancel: {
       driver.post(.cancel(transfer))
     }

@@ -1,3 +1,4 @@
+import Basics
 import CCurl
 import HTTPMessages
 
@@ -26,6 +27,9 @@ final class Transfer: @unchecked Sendable {
 
   private let driver: CurlDriver
   private var continuation: UnsafeContinuation<Response, any Error>?
+  /// Taken before the continuation is resumed and after it was awaited, since the thread sanitizer does not see how the
+  /// runtime synchronizes a continuation that is resumed first.
+  private let handover = Guarded(false)
   /// The receiver used in place of the continuation, and the raw response; nil once raw delivery is ruled out.
   private let receiver: (any RawReceiver)?
   private var raw: RawResponse?
@@ -91,6 +95,9 @@ final class Transfer: @unchecked Sendable {
     self.continuation = continuation
     if !driver.post(.start(self)) { end(UpstreamError.shutDown(origin)) }
   }
+
+  /// Call it after the response was awaited.
+  func awaited() { handover.withLock { $0.toggle() } }
 
   // MARK: Called by curl
 
@@ -264,6 +271,7 @@ final class Transfer: @unchecked Sendable {
       pipe.abandon()
       if isSendingPaused { driver.post(.resumeSending(self)) }
     }
+    awaited()
     continuation.take()?.resume(returning: response)
     receiver?.began(response)
   }
