@@ -65,7 +65,9 @@ struct ResourceTests {
       let plain = try fixture.provision(.replay)
       #expect(plain.variables["DIORAMA_RESOURCE_PATIENT"] == "anna" && plain.notes.isEmpty)
       let other = try fixture.provision(.replay) {
-        $0.resources = ["patient": ResourceQuery(pool: "patients", where: ["plan": "free"]), "x": ResourceQuery(pool: "y")]
+        $0.resources = [
+          "patient": ResourceQuery(pool: "patients", where: ["plan": "free"]), "x": ResourceQuery(pool: "y"),
+        ]
       }
       #expect(other.notes.contains { $0.hasPrefix("the resource 'patient' of the recording, 'anna'") })
       #expect(other.notes.contains { $0.hasPrefix("the recording has no resource 'x'") })
