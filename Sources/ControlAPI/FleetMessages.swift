@@ -90,31 +90,10 @@ package struct FleetRunList: Codable, Sendable {
 
 /// The response to `GET /v1/fleet/runs/{id}/journal`.
 package struct FleetJournal: Codable, Sendable {
-  package struct Entry: Codable, Sendable, Equatable {
-    package var number: Int
-    package var time: String
-    package var kind: String
-    package var method: String
-    package var url: String
-    package var status: Int
-    package var detail: String?
+  /// Without the index of the interaction; the detail only of requests that failed.
+  package var entries: [JournalPage.Entry]
 
-    package init(
-      number: Int, time: String, kind: String, method: String, url: String, status: Int, detail: String? = nil
-    ) {
-      self.number = number
-      self.time = time
-      self.kind = kind
-      self.method = method
-      self.url = url
-      self.status = status
-      self.detail = detail
-    }
-  }
-
-  package var entries: [Entry]
-
-  package init(entries: [Entry]) { self.entries = entries }
+  package init(entries: [JournalPage.Entry]) { self.entries = entries }
 }
 
 /// The response to `GET /v1/fleet/stats`.

@@ -360,7 +360,7 @@ extension DaemonClient {
   }
 
   /// Journal entries of a run of any host.
-  package func journal(ofRun id: String, after: Int) async throws(DaemonClientError) -> [FleetJournal.Entry] {
+  package func journal(ofRun id: String, after: Int) async throws(DaemonClientError) -> [JournalPage.Entry] {
     try await call("GET", "/v1/fleet/runs/\(Self.escaped(id))/journal?after=\(after)", as: FleetJournal.self).entries
   }
 

@@ -175,7 +175,7 @@ struct ServeOptions {
     isOnDemand = options.has("--on-demand")
   }
 
-  /// The user's configuration file, which daemons that are started on demand read, too; nil if there is none.
+  /// The user's configuration file, which daemons that start on demand read, too; nil if it does not exist.
   private static func ownFile(_ variables: [String: String]) -> String? {
     let folder =
       variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? variables["HOME"].map { "\($0)/.config" }

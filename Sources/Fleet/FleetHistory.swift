@@ -440,7 +440,7 @@ package final class FleetHistory: Sendable {
     }
   }
 
-  /// One run; nil if there is none with this id.
+  /// The run with this id; nil if it does not exist.
   package func run(_ id: String) async throws(CodedError) -> FleetRun? {
     try await read { connection throws(CodedError) in
       try connection.query("SELECT \(Self.columns) FROM diorama_runs AS runs WHERE id = $1", .text(id)).first
@@ -460,7 +460,8 @@ package final class FleetHistory: Sendable {
         ).map { row in
           .init(
             number: row.integer(0) ?? 0, time: FleetDatabase.time(row.integer(1) ?? 0), kind: row.text(2) ?? "",
-            method: row.text(3) ?? "", url: row.text(4) ?? "", status: row.integer(5) ?? 0, detail: row.text(6))
+            method: row.text(3) ?? "", url: row.text(4) ?? "", status: row.integer(5) ?? 0, interaction: nil,
+            detail: row.text(6))
         })
     }
   }

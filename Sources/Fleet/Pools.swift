@@ -211,7 +211,7 @@ extension FleetDatabase {
   /// - Throws: ``CodedError`` if the database fails.
   package func claimDirty(of pools: [String]) throws(CodedError) -> Cleaning? {
     guard !pools.isEmpty else { return nil }
-    // Without a lock, since mostly there is none.
+    // Without a lock, since usually no resource is dirty.
     let dirty = try connection.query(
       "SELECT 1 FROM diorama_resources WHERE state = 'dirty' AND is_retired = 0 AND pool IN \(pools.sqlPlaceholders()) LIMIT 1",
       pools.map(SQLValue.text))

@@ -97,7 +97,7 @@ extension EnvironmentManager {
 
   /// Ends a lease or withdraws a request.
   ///
-  /// - Throws: ``DaemonError``: 404 if there is none, 409 if it belongs to an environment, 503 if the database is unreachable.
+  /// - Throws: ``DaemonError``: 404 if the lease does not exist, 409 if it belongs to an environment, 503 if the database is unreachable.
   package func endLease(_ id: String) async throws {
     noteUse()
     guard let fleet else { throw Self.noFleet }

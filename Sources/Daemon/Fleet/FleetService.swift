@@ -195,7 +195,7 @@ extension FleetService {
 
   /// Ends a lease or withdraws a request.
   ///
-  /// - Throws: ``DaemonError`` 404 if there is none, 503 if the database is unreachable; the lease ends then when it is back.
+  /// - Throws: ``DaemonError`` 404 if the lease does not exist, 503 if the database is unreachable; the lease then ends once it is back.
   func endLease(_ id: String) async throws {
     if book.away == nil,
       let (environment, host) = try await perform({ database throws(CodedError) in

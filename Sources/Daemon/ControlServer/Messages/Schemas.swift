@@ -225,16 +225,7 @@ extension Schemas {
     .optional("dropped", .count, "How many events this host has dropped."),
   ])
 
-  static let fleetJournal = Schema.record([
-    .required(
-      "entries",
-      .list(
-        of: .record([
-          .required("number", .count), .required("time", .instant), .required("kind", .words),
-          .required("method", .words), .required("url", .words), .required("status", .integer(0...999)),
-          .optional("detail", .words),
-        ])))
-  ])
+  static let fleetJournal = Schema.record([.required("entries", .list(of: .reference("JournalEntry")))])
 
   static let fleetCassette = Schema.record(
     "A recording and its use by successful replays.",
