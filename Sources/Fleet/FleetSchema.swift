@@ -10,9 +10,9 @@ enum FleetSchema {
     [
       """
       CREATE TABLE diorama_fleet (one BIGINT PRIMARY KEY, beat_at BIGINT NOT NULL, calm_until BIGINT NOT NULL,
-        highest_fence BIGINT NOT NULL, key_id TEXT
+        highest_fence BIGINT NOT NULL, highest_version BIGINT NOT NULL, key_id TEXT
       );
-      INSERT INTO diorama_fleet VALUES (1, 0, 0, 0, NULL);
+      INSERT INTO diorama_fleet VALUES (1, 0, 0, 0, 0, NULL);
       CREATE TABLE diorama_hosts (
         id TEXT PRIMARY KEY, instance TEXT NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL,
         started_at BIGINT NOT NULL, beat_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, ended TEXT

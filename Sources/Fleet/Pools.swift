@@ -17,7 +17,7 @@ extension FleetDatabase {
       let made = try connection.query(
         """
         INSERT INTO diorama_pools (name, version, is_cleaned, maximum_failures, created_at)
-        VALUES ($1, \(now), $2, $3, \(now)) ON CONFLICT (name) DO NOTHING RETURNING name
+        VALUES ($1, (SELECT highest_version + 1 FROM diorama_fleet), $2, $3, \(now)) ON CONFLICT (name) DO NOTHING RETURNING name
         """, .text(pool.name), .integer(pool.cleans == true ? 1 : 0), .integer(pool.maximumFailures ?? 3))
       guard !made.isEmpty else {
         throw CodedError(
@@ -188,6 +188,10 @@ extension FleetDatabase {
       let highest = "SELECT coalesce(max(fence), 0) FROM diorama_resources WHERE pool = $1"
       try connection.query(
         "UPDATE diorama_fleet SET highest_fence = (\(highest)) WHERE highest_fence < (\(highest))", .text(pool))
+      // Hosts keep what they have read of a pool by its version.
+      let version = "SELECT version FROM diorama_pools WHERE name = $1"
+      try connection.query(
+        "UPDATE diorama_fleet SET highest_version = (\(version)) WHERE highest_version < (\(version))", .text(pool))
       try connection.query("DELETE FROM diorama_resources WHERE pool = $1", .text(pool))
       try connection.query("DELETE FROM diorama_pools WHERE name = $1", .text(pool))
     }
