@@ -87,12 +87,26 @@ package struct ResourceLease: Codable, Sendable, Equatable {
   }
 }
 
+extension ResourceLease {
+  /// The failure of a run whose lease ended before it did.
+  ///
+  /// - Parameter what: what to run again, such as `the test`.
+  /// - Returns: the message.
+  package static func lost(again what: String) -> String {
+    "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
+      + "restarted; run \(what) again"
+  }
+}
+
 /// The response to `GET /v1/leases`.
 package struct LeaseList: Codable, Sendable {
   /// In the order of the requests.
   package var leases: [ResourceLease]
   /// The store; nil for clients on other machines.
   package var store: StoreStatus?
+
+  /// Whether a lease is held, and no other request can have its resources.
+  package func holds(_ id: String) -> Bool { leases.contains { $0.id == id && $0.state == "held" } }
 
   package init(leases: [ResourceLease], store: StoreStatus? = nil) {
     self.leases = leases

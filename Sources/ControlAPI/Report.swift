@@ -307,6 +307,8 @@ package struct Report: Codable, Sendable {
   /// The variables by which the command of `diorama run` found its environment, such as `DIORAMA_ENDPOINT_API`, without
   /// the token and the contract; nil without a command.
   package var variables: [String: String]?
+  /// The leased resources, one line each, such as `patient = patients/anna, fence 4`; nil for none.
+  package var resources: [String]?
   package var strings: Strings
   package var toggles: Toggles
   package var durationSeconds: Double
@@ -343,9 +345,10 @@ package struct Report: Codable, Sendable {
   package init(
     environment: Environment, mode: String, cassette: String?, recordedAt: String?, clock: Clock, requests: Requests,
     unmatched: [Unmatched], unused: [Unused], upstreamFailures: [FailedRequest]? = nil,
-    brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, strings: Strings, toggles: Toggles,
-    durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil, unechoed: [String]? = nil,
-    unusedStubs: [String]? = nil, faults: [Fault]? = nil, contractViolations: [String]? = nil,
+    brokenOff: [FailedRequest]? = nil, interactions: Int? = nil, ended: Bool? = nil, resources: [String]? = nil,
+    strings: Strings, toggles: Toggles, durationSeconds: Double, failures: [String], keptAsSent: [String]? = nil,
+    unechoed: [String]? = nil, unusedStubs: [String]? = nil, faults: [Fault]? = nil,
+    contractViolations: [String]? = nil,
     contractNotes: [String]? = nil, isolation: Isolation? = nil, redacted: [String]? = nil, recording: Recording? = nil,
     advice: String? = nil,
     ok: Bool
@@ -362,6 +365,7 @@ package struct Report: Codable, Sendable {
     self.brokenOff = brokenOff
     self.interactions = interactions
     self.ended = ended
+    self.resources = resources
     self.strings = strings
     self.toggles = toggles
     self.durationSeconds = durationSeconds

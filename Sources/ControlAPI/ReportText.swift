@@ -174,6 +174,8 @@ package struct ReportText {
     for unused in report.strings.unused.prefix(Self.listed) {
       lines.append(Line("unused string: key '\(unused.key)', ordinal \(unused.ordinal)", .doubtful))
     }
+    for resource in (report.resources ?? []).prefix(Self.listed) { lines.append("leased: \(resource)") }
+    rest(of: report.resources?.count ?? 0, "leased resources", &lines)
     for text in (report.keptAsSent ?? []).prefix(Self.listed) { lines.append(Line(text, .doubtful)) }
     rest(of: report.keptAsSent?.count ?? 0, "bodies kept as sent", &lines)
     for text in (report.unechoed ?? []).prefix(Self.listed) {

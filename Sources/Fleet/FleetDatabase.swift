@@ -15,6 +15,8 @@ package final class FleetDatabase {
   var hostID: String { host.id }
   /// What the pools hold, as of their versions.
   private var catalogue: [String: Catalogue] = [:]
+  /// The pools whose versions have been read in this transaction.
+  private var current: Set<String> = []
   /// Parsed requests by their text, since most are alike.
   private var parsed: [String: [LeaseMatching.Need]] = [:]
 
@@ -66,7 +68,8 @@ package final class FleetDatabase {
   /// - Throws: the error of `body` or of the database.
   func exclusively<Value>(_ body: (Int) throws(CodedError) -> Value) throws(CodedError) -> Value {
     try connection.transaction(begin: dialect.beginExclusively(.leases)) { () throws(CodedError) in
-      try body(try now())
+      current = []
+      return try body(try now())
     }
   }
 
@@ -123,6 +126,25 @@ extension FleetDatabase {
     }
   }
 
+  /// A batch of changes.
+  package struct Changes: Sendable {
+    /// Ids of leases or requests to end.
+    package var ending: [String] = []
+    /// Requests whose time is over. One that has been served is not ended.
+    package var expired: [String] = []
+    /// New requests.
+    package var asking: [Asking] = []
+    /// Ids of this host's requests that have not been served, as far as it knows.
+    package var waiting: [String] = []
+
+    package init(ending: [String] = [], expired: [String] = [], asking: [Asking] = [], waiting: [String] = []) {
+      self.ending = ending
+      self.expired = expired
+      self.asking = asking
+      self.waiting = waiting
+    }
+  }
+
   /// The result of a batch of changes.
   package struct Outcome: Sendable {
     /// The requests of this host that are served now.
@@ -137,32 +159,34 @@ extension FleetDatabase {
   ///
   /// Repeating it changes nothing.
   ///
-  /// - Parameters:
-  ///   - ending: ids of leases or requests to end.
-  ///   - expired: requests whose time is over. One that has been served is not ended.
-  ///   - asking: new requests.
-  ///   - waiting: ids of this host's requests that have not been served, as far as it knows.
+  /// - Parameter take: the changes; called once no other host can change anything, so that they include what has come in
+  ///   while others had their turn.
   /// - Returns: what the batch has brought.
   /// - Throws: ``CodedError`` of kind `noUpstream` if the database cannot be reached.
-  package func exchange(
-    ending: [String] = [], expired: [String] = [], asking: [Asking] = [], waiting: [String] = []
-  ) throws(CodedError) -> Outcome {
+  package func exchange(_ take: () -> Changes) throws(CodedError) -> Outcome {
     var outcome = Outcome()
     try exclusively { now throws(CodedError) in
-      outcome.ended = try end(ending, at: now)
-      try add(asking, at: now, &outcome)
+      let changes = take()
+      outcome.ended = try end(changes.ending, at: now)
+      try add(changes.asking, at: now, &outcome)
       try serveAll(at: now)
       let refused = outcome.refused
-      try collect(waiting + asking.map(\.id).filter { refused[$0] == nil } + expired, &outcome)
+      let added = changes.asking.map(\.id).filter { refused[$0] == nil }
+      try collect(changes.waiting + added + changes.expired, &outcome)
       // A holder without secrets is of no use.
       _ = try end(outcome.refused.keys.filter { refused[$0] == nil }, at: now)
-      for id in expired where outcome.granted[id] == nil && outcome.refused[id] == nil {
+      for id in changes.expired where outcome.granted[id] == nil && outcome.refused[id] == nil {
         let needs = try connection.query("SELECT request FROM diorama_leases WHERE id = $1", .text(id)).first?.text(0)
         outcome.refused[id] = try notServed(needs.map { parse($0) } ?? [])
         _ = try end([id], at: now)
       }
     }
     return outcome
+  }
+
+  /// Sends this host a notification such as other hosts send it, to learn whether it arrives.
+  func notifyItself() throws(CodedError) {
+    try connection.query("SELECT pg_notify('diorama', $1)", .text(host.id))
   }
 
   /// Collects what this host's requests got through other hosts. Requests whose secrets cannot be decrypted are refused, but
@@ -194,19 +218,31 @@ extension FleetDatabase {
   private func add(_ asking: [Asking], at now: Int, _ outcome: inout Outcome) throws(CodedError) {
     guard !asking.isEmpty else { return }
     try refreshCatalogue(Set(asking.flatMap { $0.resources.values.map(\.pool) }))
+    var possible: [(request: Asking, text: String)] = []
     for request in asking {
       let text = Self.text(of: request.resources)
       if let error = impossible(parse(text)) {
         outcome.refused[request.id] = error
-        continue
+      } else {
+        possible.append((request, text))
+      }
+    }
+    for possible in possible.chunks(of: 100) {
+      let rows = possible.indices.map { row in
+        let places = (1...6).map { "$\(row * 6 + $0)" }.joined(separator: ", ")
+        return "(\(places), 'waiting', \(now))"
       }
       try connection.query(
         """
-        INSERT INTO diorama_leases (id, host, environment, owner, state, request, asked_at, ttl)
-        VALUES ($1, $2, $3, $4, 'waiting', $5, \(now), $6) ON CONFLICT (id) DO NOTHING
+        INSERT INTO diorama_leases (id, host, environment, owner, request, ttl, state, asked_at)
+        VALUES \(rows.joined(separator: ", ")) ON CONFLICT (id) DO NOTHING
         """,
-        .text(request.id), .text(host.id), SQLValue(request.environment), SQLValue(request.owner), .text(text),
-        SQLValue(request.ttl.map { Int($0 * 1e6) }))
+        possible.flatMap { request, text -> [SQLValue] in
+          [
+            .text(request.id), .text(host.id), SQLValue(request.environment), SQLValue(request.owner), .text(text),
+            SQLValue(request.ttl.map { Int($0 * 1e6) }),
+          ]
+        })
     }
   }
 
@@ -260,8 +296,10 @@ extension FleetDatabase {
         """, served.map(SQLValue.text))
     }
     hosts.remove(host.id)
-    guard dialect == .postgreSQL else { return }
-    for host in hosts { try connection.query("SELECT pg_notify('diorama', $1)", .text(host)) }
+    guard dialect == .postgreSQL, !hosts.isEmpty else { return }
+    try connection.query(
+      "SELECT pg_notify('diorama', id) FROM diorama_hosts WHERE id IN \(hosts.sqlPlaceholders())",
+      hosts.map(SQLValue.text))
   }
 
   /// Adds the leases among these ids that are held, with secrets.
@@ -392,7 +430,9 @@ extension FleetDatabase {
 extension FleetDatabase {
   /// Reads the pools whose resources have changed.
   private func refreshCatalogue(_ pools: Set<String>) throws(CodedError) {
-    let names = pools.sorted()
+    let names = pools.subtracting(current).sorted()
+    guard !names.isEmpty else { return }
+    current.formUnion(names)
     let rows = try connection.query(
       "SELECT name, version FROM diorama_pools WHERE name IN \(names.sqlPlaceholders())", names.map(SQLValue.text))
     let versions = Dictionary(rows.map { ($0.text(0) ?? "", $0.integer(1) ?? 0) }, uniquingKeysWith: { $1 })

@@ -108,13 +108,15 @@ extension SQLDialect {
   /// Begins a transaction that no other one of the same work overlaps.
   ///
   /// The lock belongs to the transaction, not to the session, so poolers may share sessions. If this host disappears in
-  /// the middle, the server ends the transaction.
+  /// the middle, the server ends the transaction. Rows change all the time: without bitmaps, PostgreSQL reads them in the order
+  /// of an index, and forgets entries of rows that are gone.
   func beginExclusively(_ work: Work) -> String {
     switch self {
     case .sqlite: "BEGIN IMMEDIATE"
     case .postgreSQL:
       """
       BEGIN; SET LOCAL lock_timeout = '20s'; SET LOCAL idle_in_transaction_session_timeout = '10s';
+      SET LOCAL enable_bitmapscan = off;
       SELECT pg_advisory_xact_lock(\(0x6469_6F72), \(work.rawValue))
       """
     }

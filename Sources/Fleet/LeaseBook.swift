@@ -61,6 +61,9 @@ package final class LeaseBook: Sendable {
     /// Who owns leases or requests.
     var owners: [String: LeaseOwner] = [:]
     var mayHaveGrants = false
+    /// Whether notifications arrive, which is not known until the first one has, and whether to send this host one.
+    var isNotified = false
+    var shouldNotifyItself = false
     /// Why the database cannot be used.
     var away: String?
     var isStopped = false
@@ -159,11 +162,17 @@ package final class LeaseBook: Sendable {
     }
   }
 
+  /// Whether notifications of other hosts arrive.
+  var isNotified: Bool { state.withLock { $0.isNotified } }
+
   /// How many callers wait for a request.
   func callers(of id: String) -> Int { state.withLock { $0.callers[id] ?? 0 } }
 
   /// Who owns a lease or a request of this daemon; nil if it has none with this id, or none with an owner.
   package func owner(of id: String) -> LeaseOwner? { state.withLock { $0.owners[id] } }
+
+  /// Whether this daemon holds this lease, or has requested it.
+  package func has(_ id: String) -> Bool { state.withLock { $0.held[id] != nil || $0.waiting[id] != nil } }
 
   /// The environment that a lease of this daemon belongs to.
   package func environment(of id: String) -> String? { state.withLock { $0.held[id]?.environment } }
@@ -329,10 +338,10 @@ package final class LeaseBook: Sendable {
     while true {
       let isBusy = state.withLock { state in
         !state.asking.isEmpty || !state.ending.isEmpty || !state.expired.isEmpty || !state.jobs.isEmpty
-          || state.mayHaveGrants || state.isStopped
+          || state.mayHaveGrants || state.shouldNotifyItself || state.isStopped
       }
       if !isBusy {
-        let polls = state.withLock { !$0.waiting.isEmpty } && store.isShared
+        let polls = state.withLock { !$0.waiting.isEmpty && !$0.isNotified } && store.isShared
         let pause = min(max(nextBeat - .now, .zero), polls ? .milliseconds(250) : .seconds(host.interval))
         // A file of this daemon alone changes only by its calls: without leases there is nothing to do.
         let isIdle = hasJoined && !store.isShared && !isInUse
@@ -451,39 +460,32 @@ package final class LeaseBook: Sendable {
     if !beat.gone.isEmpty || !expired.isEmpty { state.withLock { $0.mayHaveGrants = true } }
   }
 
-  /// Sends what has come in.
+  /// Sends what has come in, and collects what other hosts have served.
   private func exchange(_ database: FleetDatabase) throws(CodedError) {
-    let (batch, jobs) = state.withLock { state in
-      if state.isStopped {
-        for (id, slot) in state.waiting {
-          slot.withLock { $0 = $0 ?? .failure(Self.stopping) }
-          state.ending.append((id, nil))
-        }
-        state.waiting = [:]
-        state.asking = []
-        state.expired = []
-      }
-      defer {
-        (state.asking, state.ending, state.expired, state.jobs) = ([], [], [], [])
-        state.mayHaveGrants = false
-      }
-      return (
-        Batch(
-          asking: state.asking, ending: state.ending, expired: state.expired, waiting: Array(state.waiting.keys),
-          collects: store.isShared || state.mayHaveGrants),
-        state.jobs
-      )
+    let (hasChanges, waiting, collects) = state.withLock { state in
+      let hasChanges =
+        !state.asking.isEmpty || !state.ending.isEmpty || !state.expired.isEmpty
+        || state.isStopped && !state.waiting.isEmpty
+      return (hasChanges, Array(state.waiting.keys), store.isShared || state.mayHaveGrants)
     }
-    do {
-      try send(batch, database)
-    } catch {
-      state.withLock { state in
-        state.asking = batch.asking.filter { state.waiting[$0.id] != nil } + state.asking
-        state.ending = batch.ending + state.ending
-        state.expired = batch.expired.filter { state.waiting[$0] != nil } + state.expired
-        state.jobs = jobs + state.jobs
+    if state.withLock({ $0.shouldNotifyItself }) {
+      try database.notifyItself()
+      state.withLock { $0.shouldNotifyItself = false }
+    }
+    if hasChanges {
+      try sendChanges(database)
+    } else {
+      state.withLock { $0.mayHaveGrants = false }
+      if collects, !waiting.isEmpty {
+        let outcome = try database.collect(waiting)
+        deliver(outcome.granted)
+        refuse(outcome.refused)
+        state.withLock { $0.ending += outcome.refused.keys.map { ($0, nil) } }
       }
-      throw error
+    }
+    let jobs = state.withLock { state in
+      defer { state.jobs = [] }
+      return state.jobs
     }
     for (index, job) in jobs.enumerated() {
       do { try job.run(database) } catch {
@@ -496,55 +498,89 @@ package final class LeaseBook: Sendable {
   }
 
   private struct Batch {
-    var asking: [FleetDatabase.Asking]
-    var ending: [(id: String, done: Monitor<Bool?>?)]
-    var expired: [String]
-    var waiting: [String]
-    /// Whether requests may have been served by something else than a batch.
-    var collects = false
+    var asking: [FleetDatabase.Asking] = []
+    var ending: [(id: String, done: Monitor<Bool?>?)] = []
+    var expired: [String] = []
+    var waiting: [String] = []
 
-    var isEmpty: Bool { asking.isEmpty && ending.isEmpty && expired.isEmpty }
+    var changes: FleetDatabase.Changes {
+      FleetDatabase.Changes(ending: ending.map(\.id), expired: expired, asking: asking, waiting: waiting)
+    }
+
+    /// Each change by itself.
+    var parts: [Batch] {
+      ending.map { Batch(ending: [$0]) } + asking.map { Batch(asking: [$0]) } + expired.map { Batch(expired: [$0]) }
+    }
   }
 
-  /// - Throws: ``CodedError`` of kind `noUpstream`; other errors are delivered to those who asked.
-  private func send(_ batch: Batch, _ database: FleetDatabase) throws(CodedError) {
-    if batch.isEmpty {
-      if !batch.waiting.isEmpty, batch.collects {
-        let outcome = try database.collect(batch.waiting)
-        deliver(outcome.granted)
-        refuse(outcome.refused)
-        state.withLock { $0.ending += outcome.refused.keys.map { ($0, nil) } }
+  private func takeBatch() -> Batch {
+    state.withLock { state in
+      if state.isStopped {
+        for (id, slot) in state.waiting {
+          slot.withLock { $0 = $0 ?? .failure(Self.stopping) }
+          state.ending.append((id, nil))
+        }
+        state.waiting = [:]
+        state.asking = []
+        state.expired = []
       }
+      defer {
+        (state.asking, state.ending, state.expired) = ([], [], [])
+        state.mayHaveGrants = false
+      }
+      return Batch(
+        asking: state.asking, ending: state.ending, expired: state.expired, waiting: Array(state.waiting.keys))
+    }
+  }
+
+  private func sendChanges(_ database: FleetDatabase) throws(CodedError) {
+    var batch = Batch()
+    do throws(CodedError) {
+      do throws(CodedError) {
+        receive(
+          try database.exchange {
+            batch = takeBatch()
+            return batch.changes
+          }, of: batch)
+      } catch {
+        guard error.kind != .noUpstream else { throw error }
+        try sendApart(batch, database, error)
+      }
+    } catch {
+      state.withLock { state in
+        state.asking = batch.asking.filter { state.waiting[$0.id] != nil } + state.asking
+        state.ending = batch.ending + state.ending
+        state.expired = batch.expired.filter { state.waiting[$0] != nil } + state.expired
+      }
+      throw error
+    }
+  }
+
+  /// Finds out which change has failed, and tells those who wait for it.
+  ///
+  /// - Throws: ``CodedError`` of kind `noUpstream`.
+  private func sendApart(_ batch: Batch, _ database: FleetDatabase, _ error: CodedError) throws(CodedError) {
+    let parts = batch.parts
+    guard parts.count > 1 else {
+      for asking in batch.asking {
+        state.withLock { $0.waiting.removeValue(forKey: asking.id)?.withLock { $0 = .failure(error) } }
+      }
+      for (_, done) in batch.ending { done?.withLock { $0 = false } }
+      events(.failed(error.message))
       return
     }
-    do {
-      let outcome = try database.exchange(
-        ending: batch.ending.map(\.id), expired: batch.expired, asking: batch.asking, waiting: batch.waiting)
-      deliver(outcome.granted)
-      refuse(outcome.refused)
-      for (id, done) in batch.ending { done?.withLock { $0 = outcome.ended.contains(id) } }
-    } catch {
-      guard error.kind != .noUpstream else { throw error }
-      let parts = batch.asking.count + batch.ending.count + batch.expired.count
-      guard parts > 1 else {
-        // The only part is the culprit.
-        for asking in batch.asking {
-          state.withLock { $0.waiting.removeValue(forKey: asking.id)?.withLock { $0 = .failure(error) } }
-        }
-        for (_, done) in batch.ending { done?.withLock { $0 = false } }
-        events(.failed(error.message))
-        return
-      }
-      for ending in batch.ending {
-        try send(Batch(asking: [], ending: [ending], expired: [], waiting: []), database)
-      }
-      for asking in batch.asking {
-        try send(Batch(asking: [asking], ending: [], expired: [], waiting: []), database)
-      }
-      for expired in batch.expired {
-        try send(Batch(asking: [], ending: [], expired: [expired], waiting: []), database)
+    for part in parts {
+      do { receive(try database.exchange { part.changes }, of: part) } catch {
+        guard error.kind != .noUpstream else { throw error }
+        try sendApart(part, database, error)
       }
     }
+  }
+
+  private func receive(_ outcome: FleetDatabase.Outcome, of batch: Batch) {
+    deliver(outcome.granted)
+    refuse(outcome.refused)
+    for (id, done) in batch.ending { done?.withLock { $0 = outcome.ended.contains(id) } }
   }
 
   private func refuse(_ refused: [String: CodedError]) {
@@ -571,20 +607,26 @@ package final class LeaseBook: Sendable {
     }
   }
 
-  /// Waits for the news that other hosts have served requests of this one. Without them, as behind a pooler, the thread of
-  /// the database asks four times a second.
+  /// Waits for notifications that other hosts have served requests of this one. Behind a pooler, none arrive, although it
+  /// accepts the statement; until the first one arrives, the thread of the database asks four times a second.
   private func listen(_ address: PostgreSQLAddress) {
     while !state.withLock({ $0.isStopped }) {
       do {
         let connection = try PostgreSQLConnection(address)
         try connection.execute("LISTEN diorama")
+        state.withLock { $0.shouldNotifyItself = true }
+        wake.signal()
         while !state.withLock({ $0.isStopped }) {
-          let news = try connection.notifications(waiting: 1000)
-          guard news.contains(host.id) else { continue }
-          state.withLock { $0.mayHaveGrants = true }
+          let notified = try connection.notifications(waiting: 1000)
+          guard notified.contains(host.id) else { continue }
+          state.withLock { state in
+            state.isNotified = true
+            state.mayHaveGrants = true
+          }
           wake.signal()
         }
       } catch {
+        state.withLock { $0.isNotified = false }
         Thread.sleep(forTimeInterval: 1)
       }
     }

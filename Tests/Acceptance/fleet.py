@@ -120,6 +120,7 @@ def runs(checks, one, two, folder):
                  f"api={echo.url}", "--report", folder / "r.json", "--", script, "/nowhere", support.binary("diorama")]
         done = command(one, *words)
         checks.that(done.returncode == 0 and "cleo s3cret-3" in done.stdout, "a run is recorded with an account", done)
+        checks.that("leased: patient = patients/cleo, fence " in done.stderr, "which the report names", done)
         seen = json.loads(done.stdout[done.stdout.index('{\n  "leases"'):])["leases"]
         checks.that([lease["state"] for lease in seen] == ["held"], "which it holds", seen)
         checks.that(listed(two) == [], "and returns", listed(two))
@@ -128,6 +129,7 @@ def runs(checks, one, two, folder):
                 "the recording has its name and no secret", har[:2000])
     done = command(two, *words[:-3], script, "/nowhere", support.binary("diorama"))
     checks.that(done.returncode == 0 and "cleo <redacted:patient/password>" in done.stdout, "it is replayed", done)
+    checks.that("leased:" not in done.stderr, "its report names none", done)
     checks.that(json.loads(done.stdout[done.stdout.index('{\n  "leases"'):])["leases"] == [], "without a lease", done)
     lease = command(one, "lease", "--pool", "patients", "--where", "plan=free", "--ttl", "60", "--json")
     done = command(two, *words[:2], "patient=patients,plan=free", "--resource-wait", "0.1", "--mode", "record", *words[3:])
@@ -154,6 +156,8 @@ def kills(checks, one, two):
 def outage(checks, server, one, folder, key):
     """Without the database environments work, leases stay, and new requests wait or say why."""
     lease = json.loads(command(one, "lease", "--pool", "patients", "--ttl", "600", "--json").stdout)
+    store = json.loads(command(one, "doctor", "--json").stdout)["store"]
+    checks.that(store["ok"] and store["message"].endswith("/fleet"), "doctor names the store", store)
     server.stop("immediate")
     done = command(one, "lease", "--pool", "patients", "--wait", "1")
     checks.that(done.returncode == 69 and "timed out waiting for a resource" in done.stderr, "a request says why it ends", done)
@@ -163,6 +167,8 @@ def outage(checks, server, one, folder, key):
     held = json.loads(done.stdout)
     checks.that([one["id"] for one in held["leases"]] == [lease["id"]] and held["store"]["away"], "the lease stays held", done)
     checks.that("unreachable" in command(one, "serve", "--status").stdout, "serve --status says that it is away")
+    store = json.loads(command(one, "doctor", "--json").stdout)["store"]
+    checks.that(not store["ok"] and "cannot be used" in store["message"], "and so does doctor", store)
     with start(folder, "optional", server.url(), key, "--store-optional") as optional:
         checks.that(optional.provision().status == 201, "a daemon starts without the database if it may")
         waiting = subprocess.Popen(

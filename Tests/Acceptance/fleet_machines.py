@@ -1,4 +1,5 @@
-"""Three machines, which are network namespaces, run the clinic's tests with few shared accounts in a PostgreSQL database.
+"""Three machines, which are network namespaces, run the clinic's tests in Swift, and the clinic app in recordings and replays,
+with few shared accounts in a PostgreSQL database.
 
     fleet_machines.py [--rounds N] [--parallel N] [--accounts N]     N tests at a time on each machine
 
@@ -104,17 +105,22 @@ def main():
             for name in names:
                 (folder / name).mkdir()
                 machine = Machine(name, folder / name, f"host={NETWORK}.1 user=diorama dbname=fleet", key)
-                machine.variables.update(LOCKS=str(locks), CLINIC=support.binary("clinic"))
+                machine.variables.update(LOCKS=str(locks), CLINIC_SESSIONS=str(locks), CLINIC=support.binary("clinic"))
                 machines.append(machine)
                 backends.append(support.Program(
                     ["ip", "netns", "exec", name, support.binary("clinic-backend"), "--now", start]))
             one = machines[0]
             checks.that(one.run(support.binary("diorama"), "pool", "create", "patients").returncode == 0, "the pool is made")
             accounts = folder / "p.csv"
-            accounts.write_text("name,secret:password\n" + "".join(
-                f"patient-{number},s3cret-{number}\n" for number in range(options.accounts)))
+            accounts.write_text("name,secret:pin\n" + "".join(
+                f"patient-{number},{1000 + number}\n" for number in range(options.accounts)))
             done = one.run(support.binary("diorama"), "pool", "import", "patients", accounts)
             checks.that(done.returncode == 0, "accounts are imported", done)
+
+            def suite(number):
+                """Four tests at a time; each holds an account."""
+                return machines[number].run(
+                    support.binary("dioramaPackageTests.xctest"), "--testing-library", "swift-testing", "--filter", "PatientsTests")
 
             def test(place):
                 number, slot, cycle = place
@@ -132,13 +138,18 @@ def main():
             started, passed = time.monotonic(), 0
             with concurrent.futures.ThreadPoolExecutor(MACHINES * options.parallel) as pool:
                 for cycle in range(options.rounds):
+                    runs = list(pool.map(suite, range(MACHINES)))
+                    wrong = [
+                        (run.returncode, run.stdout[-2000:], run.stderr[-600:])
+                        for run in runs if run.returncode or "with 4 test cases passed" not in run.stderr]
+                    checks.that(not wrong, f"round {cycle}: the suites of all machines pass", wrong[:2])
                     places = [(number, slot, cycle) for number in range(MACHINES) for slot in range(options.parallel)]
                     results = list(pool.map(test, places))
                     wrong = [
                         (place, run.returncode, run.stdout[-300:], run.stderr[-600:])
                         for place, recorded, replayed in results for run in (recorded, replayed)
                         if run.returncode or run.stdout != recorded.stdout]
-                    passed += not wrong
+                    passed += not any(run.returncode for run in runs) and not wrong
                     checks.that(not wrong, f"round {cycle}: all tests of all machines pass", wrong[:2])
             seconds = time.monotonic() - started
             checks.that(os.listdir(locks) == [], "no session is left")

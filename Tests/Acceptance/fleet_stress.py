@@ -1,14 +1,17 @@
 """Many clients of several daemons lease few accounts, while daemons, the database and connections are killed.
 
-    fleet_stress.py [--daemons N] [--clients N] [--checkouts N] [--accounts N] [--pooler]
+    fleet_stress.py [--daemons N] [--clients N] [--checkouts N] [--accounts N] [--calm SECONDS] [--pooler [only]]
 
 Each account stands for a system outside, which keeps who holds it and the highest fence that it has seen.
 """
 
 import argparse
-import http.client
+import array
+import json
 import os
 import random
+import re
+import socket
 import threading
 import time
 import uuid
@@ -45,7 +48,8 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.number, self.host, self.accounts, self.checkouts = number, host, accounts, checkouts
         self.random = random.Random(number)
-        self.waits, self.refused, self.failure = [], 0, None
+        self.connection = None
+        self.waits, self.refused, self.failure = array.array("f"), 0, None
 
     def run(self):
         try:
@@ -54,16 +58,40 @@ class Client(threading.Thread):
         except Exception as error:
             self.failure = f"client {self.number}: {error!r}"
 
+    def call(self, method, target, body=None):
+        """Makes one call on the connection. With http.client, this program would need as much time as the daemons."""
+        text = json.dumps(body) if body is not None else ""
+        self.connection.sendall(
+            f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
+        received, end = b"", -1
+        while end < 0 or len(received) < end:
+            part = self.connection.recv(65536)
+            if not part:
+                raise ConnectionError("the daemon has closed the connection")
+            received += part
+            if end < 0 and b"\r\n\r\n" in received:
+                length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", received)
+                end = received.index(b"\r\n\r\n") + 4
+                content = end
+                end += int(length[1]) if length else 0
+        return int(received[9:12]), received[content:end]
+
     def ask(self, method, target, body=None):
         """Repeats a call until the daemon, which may be killed, has answered it."""
         until = time.monotonic() + 300
         while True:
             try:
-                answer = self.host.call(method, target, body, connection=self.host.unix(timeout=200))
-                if answer.status != 503:
-                    return answer
-            except (OSError, http.client.HTTPException):
-                pass
+                if not self.connection:
+                    self.connection = socket.socket(socket.AF_UNIX)
+                    self.connection.settimeout(200)
+                    self.connection.connect(self.host.ready["socket"])
+                status, content = self.call(method, target, body)
+                if status != 503:
+                    return status, content
+            except OSError:
+                self.connection.close()
+                self.connection = None
             if time.monotonic() > until:
                 raise TimeoutError(f"{method} {target} was not answered")
             time.sleep(0.05 + self.random.random() / 10)
@@ -78,30 +106,30 @@ class Client(threading.Thread):
         }
         started = time.monotonic()
         while True:
-            answer = self.ask("POST", "/v1/leases", body)
-            if answer.status == 201:
+            status, content = self.ask("POST", "/v1/leases", body)
+            if status == 201:
                 break
             # Not in time, while something was away.
             self.refused += 1
             if time.monotonic() - started > 600:
-                raise TimeoutError(str(answer))
+                raise TimeoutError(f"{status} {content}")
         self.waits.append(time.monotonic() - started)
-        held = sorted(answer.json["resources"].values(), key=lambda one: one["name"])
+        held = sorted(json.loads(content)["resources"].values(), key=lambda one: one["name"])
         for one in held:
             self.accounts.take(one["name"], one["fence"], self.number)
         if self.random.random() < 0.2:
             time.sleep(self.random.random() / 50)
         for one in held:
             self.accounts.give(one["name"])
-        answer = self.ask("DELETE", f"/v1/leases/{id}")
-        if answer.status not in (204, 404):
-            raise RuntimeError(str(answer))
+        status, content = self.ask("DELETE", f"/v1/leases/{id}")
+        if status not in (204, 404):
+            raise RuntimeError(f"{status} {content}")
 
 
-def disturb(server, hosts, pooler, over, counts):
-    """Kills at random until `over` is set."""
+def disturb(server, hosts, pooler, over, counts, calm):
+    """Kills at random until `over` is set, with pauses of `calm` seconds on average."""
     dice = random.Random(7)
-    while not over.wait(dice.uniform(0.3, 1.5)):
+    while not over.wait(calm * dice.uniform(0.3, 1.7)):
         what = dice.choice(["daemon", "daemon", "cut", "cut", "cut", "restart", "crash"] + (["pooler"] if pooler else []))
         counts[what] = counts.get(what, 0) + 1
         if what == "daemon":
@@ -152,25 +180,29 @@ def stress(checks, server, url, pooler, options, folder):
         made = hosts[0].call("POST", "/v1/pools/accounts/resources", {"resources": resources})
         checks.that(made.json == {"added": options.accounts, "replaced": 0}, title + "accounts are imported", made)
         accounts, over, counts = Accounts(), threading.Event(), {}
-        each = -(-options.checkouts // (options.daemons * options.clients))
         clients = [
-            Client(number, hosts[number % options.daemons], accounts, each)
+            Client(number, hosts[number % options.daemons], accounts, options.checkouts)
             for number in range(options.daemons * options.clients)
         ]
-        troubles = threading.Thread(target=disturb, args=(server, hosts, pooler, over, counts))
+        troubles = threading.Thread(target=disturb, args=(server, hosts, pooler, over, counts, options.calm))
         started = time.monotonic()
         for client in clients:
             client.start()
         troubles.start()
-        for client in clients:
-            client.join()
+        said = started
+        while any(client.is_alive() for client in clients):
+            time.sleep(0.2)
+            if time.monotonic() - said > 60:
+                said = time.monotonic()
+                done = sum(len(client.waits) for client in clients)
+                checks.say(f"{title}{done} checkouts in {said - started:.0f} s, {len(accounts.wrong)} wrong")
         seconds = time.monotonic() - started
         over.set()
         troubles.join()
         waits = sorted(wait for client in clients for wait in client.waits)
         failures = [client.failure for client in clients if client.failure]
         checks.that(not failures, title + "each client gets what it asks for", failures)
-        checks.that(len(waits) == each * len(clients), title + "no checkout is missing", len(waits))
+        checks.that(len(waits) == options.checkouts * len(clients), title + "no checkout is missing", len(waits))
         checks.that(not accounts.wrong, title + "no account has two holders, and fences grow", accounts.wrong[:5])
         # Whatever is left belongs to no one: after the last return, all is free.
         until = time.monotonic() + 60
@@ -200,14 +232,16 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--daemons", type=int, default=8)
     options.add_argument("--clients", type=int, default=32, help="of each daemon")
-    options.add_argument("--checkouts", type=int, default=10_000, help="of all clients together")
+    options.add_argument("--checkouts", type=int, default=40, help="of each client")
     options.add_argument("--accounts", type=int, default=100)
-    options.add_argument("--pooler", action="store_true", help="also with pgbouncer in between")
+    options.add_argument("--calm", type=float, default=0.9, help="seconds between two disturbances, on average")
+    options.add_argument("--pooler", nargs="?", const="also", help="also, or only, with pgbouncer in between")
     options = options.parse_args()
     daemon.raise_limit()
     checks = support.Checks("fleet_stress")
     with support.folder() as folder, postgresql.Server() as server:
-        stress(checks, server, server.url(), None, options, folder)
+        if options.pooler != "only":
+            stress(checks, server, server.url(), None, options, folder)
         if options.pooler:
             server.query("CREATE DATABASE pooled")
             with postgresql.Pooler(server) as pooler:

@@ -66,12 +66,12 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let database = try store.connect()
     try store.fill(database, ["anna": "free", "ben": "premium"])
-    let first = try database.exchange(asking: [ask("1", "premium"), ask("2", nil), ask("3", nil)])
+    let first = try database.exchange { .init(asking: [ask("1", "premium"), ask("2", nil), ask("3", nil)]) }
     #expect(names(first.granted["1"]) == ["ben"] && names(first.granted["2"]) == ["anna"])
     #expect(first.granted["3"] == nil && first.refused.isEmpty)
     let ben = try #require(first.granted["1"]?.resources["r0"])
     #expect(ben.attributes == ["plan": "premium"] && ben.secrets == ["password": "ben-s3cret"] && ben.fence == 1)
-    let second = try database.exchange(ending: ["1", "unknown"], waiting: ["3"])
+    let second = try database.exchange { .init(ending: ["1", "unknown"], waiting: ["3"]) }
     #expect(second.ended == ["1"] && names(second.granted["3"]) == ["ben"])
     #expect(second.granted["3"]?.resources["r0"]?.fence == 2)
     #expect(try database.leases().map(\.id) == ["2", "3"])
@@ -83,12 +83,12 @@ struct FleetConformanceTests {
     let one = try store.connect("one")
     try store.fill(one, ["anna": "free"])
     let two = engine == .postgreSQL ? try store.connect("two") : one
-    #expect(try one.exchange(asking: [ask("a", nil)]).granted["a"] != nil)
-    #expect(try two.exchange(asking: [ask("b", nil)]).granted.isEmpty)
-    #expect(try one.exchange(asking: [ask("c", nil)]).granted.isEmpty)
-    #expect(try one.exchange(ending: ["a"], waiting: ["c"]).granted["c"] == nil)
+    #expect(try one.exchange { .init(asking: [ask("a", nil)]) }.granted["a"] != nil)
+    #expect(try two.exchange { .init(asking: [ask("b", nil)]) }.granted.isEmpty)
+    #expect(try one.exchange { .init(asking: [ask("c", nil)]) }.granted.isEmpty)
+    #expect(try one.exchange { .init(ending: ["a"], waiting: ["c"]) }.granted["c"] == nil)
     #expect(try two.collect(["b"]).granted["b"] != nil)
-    #expect(try two.exchange(ending: ["b"]).ended == ["b"])
+    #expect(try two.exchange { .init(ending: ["b"]) }.ended == ["b"])
     #expect(try one.collect(["c"]).granted["c"] != nil)
   }
 
@@ -97,8 +97,8 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let database = try store.connect()
     try store.fill(database, ["anna": "free", "ben": "free"])
-    let first = try database.exchange(asking: [ask("1", nil)])
-    let again = try database.exchange(asking: [ask("1", nil)])
+    let first = try database.exchange { .init(asking: [ask("1", nil)]) }
+    let again = try database.exchange { .init(asking: [ask("1", nil)]) }
     #expect(first.granted == again.granted && first.granted["1"] != nil)
     #expect(try database.pools().first?.states == ["free": 1, "leased": 1])
   }
@@ -110,7 +110,7 @@ struct FleetConformanceTests {
     try store.fill(database, ["anna": "free"])
     var other = ask("2", nil)
     other.resources = ["r0": ResourceQuery(pool: "phones")]
-    let refused = try database.exchange(asking: [ask("1", "gold"), other, ask("3", nil, nil)]).refused
+    let refused = try database.exchange { .init(asking: [ask("1", "gold"), other, ask("3", nil, nil)]) }.refused
     #expect(refused["1"]?.message.hasPrefix("no resource with plan=gold in pool 'patients'; import one") == true)
     #expect(refused["2"]?.message == "no pool 'phones'; make it with: diorama pool create phones")
     #expect(refused["3"]?.message.hasPrefix("only 1 resource in pool 'patients', but the request needs more") == true)
@@ -122,15 +122,15 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let database = try store.connect()
     try store.fill(database, ["anna": "free", "ben": "premium"])
-    _ = try database.exchange(asking: [ask("1", "premium"), ask("2", "premium")])
-    let error = try database.exchange(expired: ["2"]).refused["2"]
+    _ = try database.exchange { .init(asking: [ask("1", "premium"), ask("2", "premium")]) }
+    let error = try database.exchange { .init(expired: ["2"]) }.refused["2"]
     #expect(error?.kind == .unanswered)
     #expect(
       error?.message.hasPrefix(
         "no free resource in time: pool 'patients' with plan=premium: 1 leased (by one)") == true)
     #expect(try database.leases().map(\.id) == ["1"])
     // A request that was served in the last moment stays served.
-    #expect(try database.exchange(expired: ["1"]).granted["1"] != nil)
+    #expect(try database.exchange { .init(expired: ["1"]) }.granted["1"] != nil)
   }
 
   @Test("cleans before it lends again, and quarantines after repeated failures", arguments: Engine.allCases)
@@ -138,15 +138,15 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let database = try store.connect()
     try store.fill(database, ["anna": "free"], cleans: true)
-    _ = try database.exchange(asking: [ask("1", nil)])
-    #expect(try database.exchange(ending: ["1"], asking: [ask("2", nil)]).granted.isEmpty)
+    _ = try database.exchange { .init(asking: [ask("1", nil)]) }
+    #expect(try database.exchange { .init(ending: ["1"], asking: [ask("2", nil)]) }.granted.isEmpty)
     #expect(try database.claimDirty(of: ["phones"]) == nil)
     let cleaning = try #require(try database.claimDirty(of: ["patients"]))
     #expect(cleaning.resource.secrets == ["password": "anna-s3cret"] && cleaning.resource.fence == 2)
     #expect(try database.claimDirty(of: ["patients"]) == nil)
     #expect(try database.finish(cleaning, failure: nil) == false)
     #expect(try database.collect(["2"]).granted["2"]?.resources["r0"]?.fence == 3)
-    _ = try database.exchange(ending: ["2"])
+    _ = try database.exchange { .init(ending: ["2"]) }
     let second = try #require(try database.claimDirty(of: ["patients"]))
     #expect(try database.finish(second, failure: "exit status 1") == false)
     // Not at once: the pause after the first failure.
@@ -158,7 +158,7 @@ struct FleetConformanceTests {
     #expect(try database.finish(third, failure: "exit status 1"))
     let resource = try #require(try database.resources(of: "patients").first)
     #expect(resource.state == "quarantined" && resource.reason == "exit status 1")
-    let refused = try database.exchange(asking: [ask("3", nil)]).refused["3"]
+    let refused = try database.exchange { .init(asking: [ask("3", nil)]) }.refused["3"]
     #expect(refused?.message.contains("quarantined") == true)
     try database.change("anna", of: "patients", isRetired: false)
     #expect(try database.resources(of: "patients").first?.state == "dirty")
@@ -169,13 +169,13 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let database = try store.connect()
     try store.fill(database, ["anna": "free"])
-    _ = try database.exchange(asking: [ask("1", nil)])
+    _ = try database.exchange { .init(asking: [ask("1", nil)]) }
     try database.change("anna", of: "patients", isRetired: true)
     #expect(try database.resources(of: "patients").first?.state == "leased, then retired")
     #expect(throws: CodedError.self) { try database.removePool("patients") }
-    _ = try database.exchange(ending: ["1"])
+    _ = try database.exchange { .init(ending: ["1"]) }
     #expect(try database.pools().first?.states == ["retired": 1])
-    #expect(try database.exchange(asking: [ask("2", nil)]).refused["2"] != nil)
+    #expect(try database.exchange { .init(asking: [ask("2", nil)]) }.refused["2"] != nil)
     try database.removePool("patients")
     #expect(try database.pools().isEmpty)
   }
@@ -186,8 +186,8 @@ struct FleetConformanceTests {
     let one = try store.connect("one", patience: 30)
     let two = try store.connect("two", patience: 30)
     try store.fill(one, ["anna": "free"])
-    _ = try one.exchange(asking: [ask("1", nil)])
-    _ = try two.exchange(asking: [ask("2", nil)])
+    _ = try one.exchange { .init(asking: [ask("1", nil)]) }
+    _ = try two.exchange { .init(asking: [ask("2", nil)]) }
     func age(_ column: String, _ table: String, _ condition: String = "") throws {
       try two.connection.execute("UPDATE \(table) SET \(column) = \(column) - 60000000 \(condition)")
     }
@@ -211,7 +211,7 @@ struct FleetConformanceTests {
     try store.fill(database, ["anna": "free"])
     var request = ask("1", nil)
     request.ttl = 60
-    let lease = try database.exchange(asking: [request, ask("2", nil)]).granted["1"]
+    let lease = try database.exchange { .init(asking: [request, ask("2", nil)]) }.granted["1"]
     #expect(lease?.endsAt != nil)
     #expect(try database.beat().expired.isEmpty)
     try database.connection.execute("UPDATE diorama_leases SET ends_at = ends_at - 61000000")
@@ -226,7 +226,7 @@ struct FleetConformanceTests {
     try store.fill(database, ["anna": "free"])
     var request = ask("1", nil)
     request.environment = "e"
-    _ = try database.exchange(asking: [request, ask("2", nil)])
+    _ = try database.exchange { .init(asking: [request, ask("2", nil)]) }
     let host = FleetHost(id: "one", instance: "other", name: "one", version: "1")
     let next = try FleetDatabase(try store.address.connect(), host: host, key: store.key)
     #expect(try next.join().map(\.lease.environment) == ["e"])
@@ -242,11 +242,11 @@ struct FleetConformanceTests {
     try store.fill(database, ["anna": "free"])
     var last = 0
     for turn in 1...3 {
-      let lease = try host.exchange(asking: [ask("\(turn)", "free")]).granted["\(turn)"]
+      let lease = try host.exchange { .init(asking: [ask("\(turn)", "free")]) }.granted["\(turn)"]
       let fence = try #require(lease?.resources["r0"]?.fence)
       #expect(fence > last)
       last = fence
-      _ = try host.exchange(ending: ["\(turn)"])
+      _ = try host.exchange { .init(ending: ["\(turn)"]) }
       try database.removePool("patients")
       try store.fill(database, ["anna": "free", "ben": "premium"])
     }
@@ -257,8 +257,8 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let (one, two) = (try store.connect(), try store.connect("two"))
     try store.fill(one, ["anna": "free"], cleans: true)
-    _ = try one.exchange(asking: [ask("1", nil)])
-    _ = try one.exchange(ending: ["1"])
+    _ = try one.exchange { .init(asking: [ask("1", nil)]) }
+    _ = try one.exchange { .init(ending: ["1"]) }
     _ = try #require(try one.claimDirty(of: ["patients"]))
     #expect(try two.claimDirty(of: ["patients"]) == nil)
     try one.leave()
@@ -276,8 +276,8 @@ struct FleetConformanceTests {
     let store = try Store(engine)
     let database = try store.connect()
     try store.fill(database, ["anna": "free", "ben": "free"], cleans: true)
-    _ = try database.exchange(asking: [ask("1", nil, nil)])
-    _ = try database.exchange(ending: ["1"])
+    _ = try database.exchange { .init(asking: [ask("1", nil, nil)]) }
+    _ = try database.exchange { .init(ending: ["1"]) }
     try database.connection.query("UPDATE diorama_resources SET secrets = $1 WHERE name = 'anna'", .blob(Data([1, 2])))
     var cleaned: [String] = []
     for _ in 0..<3 {
@@ -296,11 +296,12 @@ struct FleetConformanceTests {
     for secrets in stored { #expect(secrets?.range(of: Data("s3cret".utf8)) == nil && secrets != nil) }
     try database.connection.query(
       "UPDATE diorama_resources SET secrets = $1 WHERE name = 'ben'", .blob(try #require(stored[0])))
-    #expect(try database.exchange(asking: [ask("1", nil, nil)]).refused["1"]?.kind == .broken)
+    #expect(try database.exchange { .init(asking: [ask("1", nil, nil)]) }.refused["1"]?.kind == .broken)
     #expect(try database.leases().isEmpty)
     let host = FleetHost(id: "two", instance: "two", name: "two", version: "1")
     let keyless = try FleetDatabase(try store.address.connect(), host: host, key: nil)
-    #expect(try keyless.exchange(asking: [ask("2", nil)]).refused["2"]?.message.contains("--store-key") == true)
+    #expect(
+      try keyless.exchange { .init(asking: [ask("2", nil)]) }.refused["2"]?.message.contains("--store-key") == true)
     #expect(try database.leases().isEmpty)
     let other = try StoreKey(bytes: Array(repeating: 8, count: 32))
     let refused = try #require(throws: CodedError.self) {

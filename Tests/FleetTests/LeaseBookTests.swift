@@ -175,7 +175,7 @@ struct LeaseBookTests {
     for id in ids { _ = try await daemon.book.checkOut(Self.request(id: id), environment: id) }
     await daemon.book.stop()
     // As another host does after this one has sent no heartbeat for too long.
-    _ = try other.exchange(ending: [ids[0]])
+    _ = try other.exchange { .init(ending: [ids[0]]) }
     let next = try Daemon(store.address, key: store.key, holding: ids)
     try await next.waitFor { if case .lost(let lease) = $0 { lease.environment == ids[0] } else { false } }
     let lost = next.events.withLock { $0.count { if case .lost = $0 { true } else { false } } }
@@ -201,6 +201,22 @@ struct LeaseBookTests {
     daemon.book.end(holder.id)
     #expect(try await second.value.resources["patient"]?.name == "anna")
     await daemon.book.stop()
+  }
+
+  @Test("is notified of what another host has served, and does not have to ask")
+  func notified() async throws {
+    let store = try FleetConformanceTests.Store(.postgreSQL)
+    let other = try store.connect("other")
+    try store.fill(other, ["anna": "a"])
+    // By themselves, they ask every ten minutes.
+    let daemons = try ["one", "two"].map { try Daemon(store.address, $0, key: store.key, patience: 3600) }
+    for daemon in daemons { while !daemon.book.isNotified { await Task.yield() } }
+    let lease = try await daemons[0].book.checkOut(Self.request())
+    let waiting = Task { try await daemons[1].book.checkOut(Self.request(wait: 60)) }
+    while try other.leases().count < 2 { await Task.yield() }
+    daemons[0].book.end(lease.id)
+    #expect(try await waiting.value.resources["patient"]?.name == "anna")
+    for daemon in daemons { await daemon.book.stop() }
   }
 
   @Test("says that a lease was lost to another host")

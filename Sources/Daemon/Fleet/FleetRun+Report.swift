@@ -8,11 +8,7 @@ extension FleetRun {
     self.init(
       id: hosted.id, host: host, name: String(hosted.name.prefix(500)), mode: hosted.mode,
       cassette: hosted.environment?.specification.cassette?.har, startedAt: "")
-    if let specification = hosted.environment?.specification, specification.holdsResources {
-      resources = (specification.leased ?? [:]).sorted { $0.key < $1.key }.map {
-        "\($0.key) = \($0.value.pool)/\($0.value.name), fence \($0.value.fence)"
-      }
-    }
+    resources = hosted.environment?.specification.heldResources
   }
 
   /// What the fleet learns of a report: no bodies, and no values of requests.

@@ -197,7 +197,7 @@ extension FleetService {
   ///
   /// - Throws: ``DaemonError`` 404 if the lease does not exist, 503 if the database is unreachable; the lease then ends once it is back.
   func endLease(_ id: String) async throws {
-    if book.away == nil,
+    if !book.has(id), book.away == nil,
       let (environment, host) = try await perform({ database throws(CodedError) in
         try database.environment(ofLease: id)
       })

@@ -154,10 +154,6 @@ struct RunLease {
   private let id: String
   private let access: DaemonAccess
 
-  static let lost =
-    "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
-    + "restarted; run the command again"
-
   /// Leases what an environment needs; nil if it needs nothing.
   ///
   /// - Parameters:
@@ -189,7 +185,7 @@ struct RunLease {
       Terminal().line(
         "the fleet's database has been unreachable for \(Int(seconds)) s, so another test may have had the resources")
     }
-    return list.map { list in !list.leases.contains { $0.id == id && $0.state == "held" } } ?? false
+    return list?.holds(id) == false
   }
 
   /// Returns the resources.

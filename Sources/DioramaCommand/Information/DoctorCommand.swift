@@ -17,9 +17,10 @@ enum DoctorCommand {
     "doctor", "check what works on this machine", usage: ["doctor [--state DIR] [--json]"],
     about: """
       Checks whether unmodified programs can be isolated on this machine, whether a
-      daemon is running, and whether the state folder and ports can be used. Each step
-      of the isolation by namespaces is tried, and by seccomp if that fails. For those
-      that fail, prints what would allow them. Changes nothing.
+      daemon is running and reaches its database, and whether the state folder and
+      ports can be used. Each step of the isolation by namespaces is tried, and by
+      seccomp if that fails. For those that fail, prints what would allow them.
+      Changes nothing.
       """,
     options: [.init("--json", nil, "print JSON"), DaemonAccess.option],
     notes: """
@@ -92,6 +93,8 @@ struct DoctorReport: Encodable {
   var system: System
   var isolation: Isolation
   var daemon: Check
+  /// The store of the running daemon; nil without one.
+  var store: Check?
   var stateFolder: Check
   var ports: Check
 
@@ -100,7 +103,9 @@ struct DoctorReport: Encodable {
     let home = options.value("--state").map(DaemonHome.init) ?? .standard(variables: variables)
     system = .current
     isolation = .current(variables)
-    daemon = .daemon(of: home, DaemonAccess(options))
+    let access = DaemonAccess(options)
+    daemon = .daemon(of: home, access)
+    store = .store(of: home, access)
     stateFolder = .writing(to: home.folder)
     ports = .ports
   }
@@ -117,7 +122,8 @@ struct DoctorReport: Encodable {
       }
     }
     if let problem = isolation.problem { rows.append(["isolation", "failed: \(problem)"]) }
-    for (name, check) in [("daemon", daemon), ("state folder", stateFolder), ("ports", ports)] {
+    for (name, check) in [("daemon", daemon), ("store", store), ("state folder", stateFolder), ("ports", ports)] {
+      guard let check else { continue }
       rows.append([name, "\(check.ok ? "ok" : "failed"): \(check.message)"])
     }
     var lines = [
@@ -203,6 +209,15 @@ extension DoctorReport.Check {
     } catch {
       return Self(ok: false, message: error.message, path: home.folder)
     }
+  }
+
+  /// Whether the running daemon reaches the database of its pools; nil without a daemon that answers.
+  static func store(of home: DaemonHome, _ access: DaemonAccess) -> Self? {
+    guard (try? home.readControlFile()) != nil,
+      let list = try? access.ask({ daemon throws(DaemonClientError) in try await daemon.leases() }),
+      let store = list.store
+    else { return nil }
+    return Self(ok: store.away == nil, message: store.away ?? store.name)
   }
 
   /// Whether a folder can be written to, or created.

@@ -82,7 +82,7 @@ enum RunCommand {
     if outcome.isTimedOut, let timeout = options.timeout {
       environment.fail(Self.timeoutFailure(timeout, isClockFrozen: isolation?.isClockFrozen == true))
     }
-    if lease?.isLost == true { environment.fail(RunLease.lost) }
+    if lease?.isLost == true { environment.fail(ResourceLease.lost(again: "the command")) }
     var (report, sealed) = terminal.progress("saving the recording") {
       blocking {
         await isolation?.stop()

@@ -264,10 +264,6 @@ struct TestLease: Sendable {
   private let id: String
   private let daemon: DaemonPlace
 
-  static let lost =
-    "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
-    + "restarted; run the test again"
-
   /// Leases what an environment needs; nil if it needs nothing.
   ///
   /// - Parameters:
@@ -297,7 +293,7 @@ struct TestLease: Sendable {
     get async {
       let list = try? await SharedDaemons.call(daemon) { client throws(DaemonClientError) in try await client.leases() }
       // A daemon that does not answer keeps its leases.
-      return list.map { list in !list.leases.contains { $0.id == id && $0.state == "held" } } ?? false
+      return list?.holds(id) == false
     }
   }
 

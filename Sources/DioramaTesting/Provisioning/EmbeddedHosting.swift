@@ -1,4 +1,5 @@
 import Basics
+import ControlAPI
 import EnvironmentConfiguration
 
 // Only this file needs the service and its C libraries. Package.swift omits the service on platforms without them.
@@ -145,7 +146,7 @@ import EnvironmentConfiguration
     func journalPage(after number: Int) -> JournalPage { environment.journalPage(after: number, limit: 1000) }
 
     func end(hasSucceeded: Bool, expectsRequests: Bool) async -> Report {
-      if let lease, await lease.isLost { environment.fail(TestLease.lost) }
+      if let lease, await lease.isLost { environment.fail(ResourceLease.lost(again: "the test")) }
       let report = await environment.end(hasSucceeded: hasSucceeded, expectsRequests: expectsRequests).report
       await lease?.end()
       return report

@@ -64,6 +64,14 @@ extension EnvironmentSpecification {
   /// Whether it has leased resources, and not what was recorded of them.
   package var holdsResources: Bool { (leased ?? [:]).values.contains { $0.fence > 0 } }
 
+  /// The leased resources, one line each, such as `patient = patients/anna, fence 4`; nil if it has none.
+  package var heldResources: [String]? {
+    guard holdsResources else { return nil }
+    return (leased ?? [:]).sorted { $0.key < $1.key }.map {
+      "\($0.key) = \($0.value.pool)/\($0.value.name), fence \($0.value.fence)"
+    }
+  }
+
   /// What the cassette keeps of the resources.
   var recordedResources: [String: CassetteHeader.Resource] {
     (leased ?? [:]).mapValues {

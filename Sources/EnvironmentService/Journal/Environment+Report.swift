@@ -55,7 +55,7 @@ extension Environment {
       requests: requests, unmatched: unmatched, unused: unused,
       upstreamFailures: upstreamFailures.isEmpty ? nil : upstreamFailures,
       brokenOff: brokenOff.isEmpty ? nil : brokenOff, interactions: replay?.interactions.count,
-      ended: shutdown.withLock { $0.outcome } == nil ? nil : true,
+      ended: shutdown.withLock { $0.outcome } == nil ? nil : true, resources: specification.heldResources,
       strings: .init(
         read: ledger.readCount, recorded: recorder?.stringCount ?? 0, missing: ledger.missing,
         unused: mode == .replay ? ledger.unused : []),

@@ -50,7 +50,7 @@ struct ResourceTests {
     #expect(try await test.manager.leases().leases.map(\.environment) == [first.id])
     let second = Task { try await test.manager.provision(Self.request) }
     while try await test.manager.leases().leases.count < 2 { await Task.yield() }
-    _ = try await test.manager.end(first.id)
+    #expect(try await test.manager.end(first.id).resources == ["patient = patients/anna, fence 1"])
     #expect(try await second.value.resources?["patient"]?.name == "anna")
     #expect(try await Self.state(test) == "leased")
     await test.stop()

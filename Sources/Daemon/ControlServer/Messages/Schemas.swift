@@ -349,6 +349,7 @@ extension Schemas {
       .optional("interactions", .count, "The number of interactions in the replayed cassette."),
       .optional("ended", .boolean, "True once the environment has ended."),
       .optional("commandStatus", .integer(0...255), "The exit status of the command of diorama run."),
+      .optional("resources", .list(of: .words), "The leased resources, such as `patient = patients/anna, fence 4`."),
       .required(
         "strings",
         .record([
