@@ -178,10 +178,18 @@ package final class ControlHandler: RequestHandler {
     parameters.merge(try route.read(query: String(request.target.dropFirst(path.count + 1))))
     parameters.merge(try route.read(headers: request.headers))
     let body = try await route.body?.read(from: request, upTo: server.bodyLimit)
-    return try await route.perform(
+    let response = try await route.perform(
       Call(
         server: server, operations: client.map { server.operations.serving($0.id) } ?? server.operations,
         parameters: parameters, headers: request.headers, body: body ?? []))
+    if let client {
+      do { _ = try policy.client(of: request) } catch {
+        // The token was revoked while the call made something.
+        await server.operations.endAll(of: client.id)
+        throw error
+      }
+    }
+    return response
   }
 }
 

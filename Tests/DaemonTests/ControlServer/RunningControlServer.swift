@@ -96,6 +96,10 @@ final class FakeOperations: ControlOperations {
     /// Whether the environment has ended.
     var isOver = false
     var provisioned: [ProvisioningRequest] = []
+    /// Called while resources are leased.
+    var whileLeasing: (@Sendable () -> Void)?
+    /// The clients on other machines whose environments and leases were ended.
+    var ended: [String] = []
   }
 
   let state: Guarded<State>
@@ -248,6 +252,7 @@ final class FakeOperations: ControlOperations {
 
   func lease(_ request: LeaseRequest) async throws -> ResourceLease {
     try check()
+    state.withLock { $0.whileLeasing }?()
     return Self.resourceLease
   }
 
@@ -269,7 +274,7 @@ final class FakeOperations: ControlOperations {
 
   func serving(_ client: String) -> any ControlOperations { self }
 
-  func endAll(of client: String) async {}
+  func endAll(of client: String) async { state.withLock { $0.ended.append(client) } }
 }
 
 /// Polls a condition that no callback reports.

@@ -11,13 +11,14 @@ import Testing
 @Suite("Access from other machines")
 struct RemoteAccessTests {
   private let folder: ScratchFolder
+  private let book: TokenBook
   private let token: String
   private let access: RemoteAccess
   private let log = Guarded<[String]>([])
 
   init() throws {
     folder = try ScratchFolder()
-    let book = try TokenBook(folder: folder.path)
+    book = try TokenBook(folder: folder.path)
     token = try book.create("ci").revealed
     let log = log
     access = RemoteAccess(
@@ -37,6 +38,23 @@ struct RemoteAccessTests {
     #expect(throws: DaemonError.self) { try policy.client(of: request(["Authorization": "Bearer local"])) }
     #expect((try? policy.client(of: request(["Authorization": "Bearer \(token)"])))?.name == "ci")
     #expect(policy.refusal(of: request(["Origin": "https://evil.example"]))?.status == 403)
+  }
+
+  @Test("ends what a call has made if its token was revoked meanwhile")
+  func revoked() async throws {
+    let operations = FakeOperations()
+    operations.state.withLock { [book] in $0.whileLeasing = { _ = try? book.revoke("ci") } }
+    let client = try access.client(bearing: token, from: "192.0.2.1")
+    let handler = ControlHandler(
+      server: ControlServer(operations, token: Secret("local"), version: "1", bodyLimit: 1 << 20, tokens: book),
+      policy: AccessPolicy(.remote(access, peer: "192.0.2.1"), token: Secret("local")))
+    let response = try await handler.respond(
+      to: Request(
+        method: "POST", target: "/v1/leases",
+        headers: ["Authorization": "Bearer \(token)", "Content-Type": "application/json"],
+        body: .bytes(Array(#"{"resources":{"patient":{"pool":"patients"}}}"#.utf8))))
+    #expect(response.status == 401)
+    #expect(operations.state.withLock { $0.ended } == [client.id])
   }
 
   @Test("limits wrong tokens by address, but never a valid one")
