@@ -113,7 +113,7 @@ def main():
             checks.that(one.run(support.binary("diorama"), "pool", "create", "patients").returncode == 0, "the pool is made")
             accounts = folder / "p.csv"
             accounts.write_text("name,secret:pin\n" + "".join(
-                f"patient-{number},{1000 + number}\n" for number in range(options.accounts)))
+                f"patient-{number},{number}5208134\n" for number in range(options.accounts)))
             done = one.run(support.binary("diorama"), "pool", "import", "patients", accounts)
             checks.that(done.returncode == 0, "accounts are imported", done)
 
