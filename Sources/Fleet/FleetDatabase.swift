@@ -184,9 +184,9 @@ extension FleetDatabase {
     return outcome
   }
 
-  /// Sends this host a notification such as other hosts send it, to learn whether it arrives.
-  func notifyItself() throws(CodedError) {
-    try connection.query("SELECT pg_notify('diorama', $1)", .text(host.id))
+  /// Sends a notification to all hosts.
+  func notify(_ payload: String) throws(CodedError) {
+    try connection.query("SELECT pg_notify('diorama', $1)", .text(payload))
   }
 
   /// Collects what this host's requests got through other hosts. Requests whose secrets cannot be decrypted are refused, but

@@ -109,7 +109,7 @@ extension SQLDialect {
   ///
   /// The lock belongs to the transaction, not to the session, so poolers may share sessions. If this host disappears in
   /// the middle, the server ends the transaction. Rows change all the time: without bitmaps, PostgreSQL reads them in the order
-  /// of an index, and forgets entries of rows that are gone.
+  /// of an index, and marks the entries of dead rows as dead.
   func beginExclusively(_ work: Work) -> String {
     switch self {
     case .sqlite: "BEGIN IMMEDIATE"

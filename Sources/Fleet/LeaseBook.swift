@@ -43,13 +43,21 @@ package final class LeaseBook: Sendable {
 
   private typealias Slot = Monitor<Result<ResourceLease, CodedError>?>
 
+  /// A request that has not been served.
+  private struct Waiting {
+    let slot: Slot
+    let environment: String?
+
+    func end(_ error: CodedError) { slot.withLock { $0 = $0 ?? .failure(error) } }
+  }
+
   private struct State {
     var asking: [FleetDatabase.Asking] = []
     var ending: [(id: String, done: Monitor<Bool?>?)] = []
     var expired: [String] = []
     var jobs: [Job] = []
     /// Requests that have not been served, by id.
-    var waiting: [String: Slot] = [:]
+    var waiting: [String: Waiting] = [:]
     var held: [String: ResourceLease] = [:]
     /// How many callers wait for a request, and which leases a caller has received: a request may be repeated.
     var callers: [String: Int] = [:]
@@ -61,9 +69,10 @@ package final class LeaseBook: Sendable {
     /// Who owns leases or requests.
     var owners: [String: LeaseOwner] = [:]
     var mayHaveGrants = false
-    /// Whether notifications arrive, which is not known until the first one has, and whether to send this host one.
+    /// Whether notifications arrive, which is not known until this host's own has.
     var isNotified = false
-    var shouldNotifyItself = false
+    /// The payload of a notification to send to this host.
+    var probe: String?
     /// Why the database cannot be used.
     var away: String?
     var isStopped = false
@@ -174,8 +183,10 @@ package final class LeaseBook: Sendable {
   /// Whether this daemon holds this lease, or has requested it.
   package func has(_ id: String) -> Bool { state.withLock { $0.held[id] != nil || $0.waiting[id] != nil } }
 
-  /// The environment that a lease of this daemon belongs to.
-  package func environment(of id: String) -> String? { state.withLock { $0.held[id]?.environment } }
+  /// The environment that a lease or a request of this daemon belongs to.
+  package func environment(of id: String) -> String? {
+    state.withLock { $0.held[id]?.environment ?? $0.waiting[id]?.environment }
+  }
 
   /// The leases and requests of a program on another machine.
   package func leases(of client: String) -> [String] {
@@ -207,9 +218,9 @@ package final class LeaseBook: Sendable {
       let held = state.held[id]
       // Leases of the last daemon have no secrets.
       if let held, held.resources.values.allSatisfy({ $0.secrets != nil }) { return Slot(.success(held)) }
-      if let slot = state.waiting[id] { return slot }
+      if let waiting = state.waiting[id] { return waiting.slot }
       let slot = Slot(nil)
-      state.waiting[id] = slot
+      state.waiting[id] = Waiting(slot: slot, environment: environment)
       if held != nil {
         state.mayHaveGrants = true
       } else {
@@ -237,8 +248,10 @@ package final class LeaseBook: Sendable {
       }
     } catch let error as CancellationError {
       // Unless the client has repeated the request on another connection.
-      let isLast = state.withLock { $0.callers[id] == 1 && !$0.received.contains(id) }
-      if isLast { end(id) }
+      state.withLock { state in
+        if state.callers[id] == 1, !state.received.contains(id) { Self.end(id, done: nil, &state) }
+      }
+      wake.signal()
       throw error
     }
     let away = away
@@ -272,17 +285,20 @@ package final class LeaseBook: Sendable {
   }
 
   private func enqueueEnd(_ id: String, done: Monitor<Bool?>?) {
-    state.withLock { state in
-      state.ending.append((id, done))
-      state.held[id] = nil
-      state.owners[id] = nil
-      state.received.remove(id)
-      state.expected.remove(id)
-      let slot = state.waiting.removeValue(forKey: id)
-      slot?.withLock { $0 = $0 ?? .failure(CodedError(.unanswered, "lease \(id) was ended while it waited")) }
-      state.asking.removeAll { $0.id == id }
-    }
+    state.withLock { Self.end(id, done: done, &$0) }
     wake.signal()
+  }
+
+  private static func end(_ id: String, done: Monitor<Bool?>?, _ state: inout State) {
+    state.ending.append((id, done))
+    state.held[id] = nil
+    state.owners[id] = nil
+    state.received.remove(id)
+    state.expected.remove(id)
+    state.waiting.removeValue(forKey: id)?.end(
+      CodedError(.unanswered, "lease \(id) was ended while it waited"))
+    state.asking.removeAll { $0.id == id }
+    state.expired.removeAll { $0 == id }
   }
 
   /// Calls the database.
@@ -336,9 +352,11 @@ package final class LeaseBook: Sendable {
     var nextBeat = ContinuousClock.now
     var pause = 0.05
     while true {
+      // Each call has signalled once, and a batch takes all of them.
+      while wake.wait(timeout: .now()) == .success {}
       let isBusy = state.withLock { state in
         !state.asking.isEmpty || !state.ending.isEmpty || !state.expired.isEmpty || !state.jobs.isEmpty
-          || state.mayHaveGrants || state.shouldNotifyItself || state.isStopped
+          || state.mayHaveGrants || state.probe != nil || state.isStopped
       }
       if !isBusy {
         let polls = state.withLock { !$0.waiting.isEmpty && !$0.isNotified } && store.isShared
@@ -388,7 +406,7 @@ package final class LeaseBook: Sendable {
     }
     state.withLock { state in
       state.hasEnded = true
-      for slot in state.waiting.values { slot.withLock { $0 = $0 ?? .failure(Self.stopping) } }
+      for waiting in state.waiting.values { waiting.end(Self.stopping) }
       for job in state.jobs { job.fail(Self.stopping) }
       for (_, done) in state.ending { done?.withLock { $0 = false } }
     }
@@ -443,6 +461,10 @@ package final class LeaseBook: Sendable {
     for (name, leases) in beat.gone { events(.hostGone(name: name, leases: leases)) }
     let expired = Set(beat.expired)
     let missing = state.withLock { state in
+      // Leases whose return has failed.
+      for id in beat.held where state.held[id] == nil && state.waiting[id] == nil {
+        if !state.ending.contains(where: { $0.id == id }) { state.ending.append((id, nil)) }
+      }
       let missing = state.held.values.filter { !beat.held.contains($0.id) }
       for lease in missing {
         state.held[lease.id] = nil
@@ -462,26 +484,25 @@ package final class LeaseBook: Sendable {
 
   /// Sends what has come in, and collects what other hosts have served.
   private func exchange(_ database: FleetDatabase) throws(CodedError) {
-    let (hasChanges, waiting, collects) = state.withLock { state in
+    let (hasChanges, waiting, collects, probe) = state.withLock { state in
       let hasChanges =
         !state.asking.isEmpty || !state.ending.isEmpty || !state.expired.isEmpty
         || state.isStopped && !state.waiting.isEmpty
-      return (hasChanges, Array(state.waiting.keys), store.isShared || state.mayHaveGrants)
+      let collects = !hasChanges && (store.isShared || state.mayHaveGrants)
+      if !hasChanges { state.mayHaveGrants = false }
+      return (hasChanges, Array(state.waiting.keys), collects, state.probe)
     }
-    if state.withLock({ $0.shouldNotifyItself }) {
-      try database.notifyItself()
-      state.withLock { $0.shouldNotifyItself = false }
+    if let probe {
+      try database.notify(probe)
+      state.withLock { $0.probe = nil }
     }
     if hasChanges {
       try sendChanges(database)
-    } else {
-      state.withLock { $0.mayHaveGrants = false }
-      if collects, !waiting.isEmpty {
-        let outcome = try database.collect(waiting)
-        deliver(outcome.granted)
-        refuse(outcome.refused)
-        state.withLock { $0.ending += outcome.refused.keys.map { ($0, nil) } }
-      }
+    } else if collects, !waiting.isEmpty {
+      let outcome = try database.collect(waiting)
+      deliver(outcome.granted)
+      refuse(outcome.refused)
+      state.withLock { $0.ending += outcome.refused.keys.map { ($0, nil) } }
     }
     let jobs = state.withLock { state in
       defer { state.jobs = [] }
@@ -516,8 +537,8 @@ package final class LeaseBook: Sendable {
   private func takeBatch() -> Batch {
     state.withLock { state in
       if state.isStopped {
-        for (id, slot) in state.waiting {
-          slot.withLock { $0 = $0 ?? .failure(Self.stopping) }
+        for (id, waiting) in state.waiting {
+          waiting.end(Self.stopping)
           state.ending.append((id, nil))
         }
         state.waiting = [:]
@@ -534,23 +555,26 @@ package final class LeaseBook: Sendable {
   }
 
   private func sendChanges(_ database: FleetDatabase) throws(CodedError) {
-    var batch = Batch()
+    var batch: Batch?
     do throws(CodedError) {
       do throws(CodedError) {
-        receive(
-          try database.exchange {
-            batch = takeBatch()
-            return batch.changes
-          }, of: batch)
+        let outcome = try database.exchange {
+          let taken = takeBatch()
+          batch = taken
+          return taken.changes
+        }
+        if let batch { receive(outcome, of: batch) }
       } catch {
-        guard error.kind != .noUpstream else { throw error }
+        guard let batch, error.kind != .noUpstream else { throw error }
         try sendApart(batch, database, error)
       }
     } catch {
+      guard let batch else { throw error }
       state.withLock { state in
-        state.asking = batch.asking.filter { state.waiting[$0.id] != nil } + state.asking
+        let waiting = Set(state.waiting.keys).subtracting(state.ending.map(\.id))
+        state.asking = batch.asking.filter { waiting.contains($0.id) } + state.asking
+        state.expired = batch.expired.filter(waiting.contains) + state.expired
         state.ending = batch.ending + state.ending
-        state.expired = batch.expired.filter { state.waiting[$0] != nil } + state.expired
       }
       throw error
     }
@@ -560,10 +584,12 @@ package final class LeaseBook: Sendable {
   ///
   /// - Throws: ``CodedError`` of kind `noUpstream`.
   private func sendApart(_ batch: Batch, _ database: FleetDatabase, _ error: CodedError) throws(CodedError) {
+    // What a part serves is collected afterwards.
+    defer { state.withLock { $0.mayHaveGrants = true } }
     let parts = batch.parts
     guard parts.count > 1 else {
       for asking in batch.asking {
-        state.withLock { $0.waiting.removeValue(forKey: asking.id)?.withLock { $0 = .failure(error) } }
+        state.withLock { $0.waiting.removeValue(forKey: asking.id)?.end(error) }
       }
       for (_, done) in batch.ending { done?.withLock { $0 = false } }
       events(.failed(error.message))
@@ -585,21 +611,22 @@ package final class LeaseBook: Sendable {
 
   private func refuse(_ refused: [String: CodedError]) {
     state.withLock { state in
-      for (id, error) in refused {
+      for (id, error) in refused where !state.ending.contains(where: { $0.id == id }) {
         state.held[id] = nil
         state.owners[id] = nil
-        state.waiting.removeValue(forKey: id)?.withLock { $0 = .failure(error) }
+        state.waiting.removeValue(forKey: id)?.end(error)
       }
     }
   }
 
   private func deliver(_ granted: [String: ResourceLease]) {
     state.withLock { state in
-      for (id, lease) in granted {
-        if let slot = state.waiting.removeValue(forKey: id) {
+      // One that has been ended in the meantime may have been requested again, but is given back first.
+      for (id, lease) in granted where !state.ending.contains(where: { $0.id == id }) {
+        if let waiting = state.waiting.removeValue(forKey: id) {
           state.held[id] = lease
-          slot.withLock { $0 = .success(lease) }
-        } else if state.held[id] == nil, !state.ending.contains(where: { $0.id == id }) {
+          waiting.slot.withLock { $0 = .success(lease) }
+        } else if state.held[id] == nil {
           // Its caller has given up.
           state.ending.append((id, nil))
         }
@@ -614,15 +641,14 @@ package final class LeaseBook: Sendable {
       do {
         let connection = try PostgreSQLConnection(address)
         try connection.execute("LISTEN diorama")
-        state.withLock { $0.shouldNotifyItself = true }
+        let probe = UUID().uuidString
+        state.withLock { $0.probe = probe }
         wake.signal()
         while !state.withLock({ $0.isStopped }) {
           let notified = try connection.notifications(waiting: 1000)
+          if notified.contains(probe) { state.withLock { $0.isNotified = true } }
           guard notified.contains(host.id) else { continue }
-          state.withLock { state in
-            state.isNotified = true
-            state.mayHaveGrants = true
-          }
+          state.withLock { $0.mayHaveGrants = true }
           wake.signal()
         }
       } catch {

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The folder that stands for the clinic's sessions: two of a patient are one too many.
+/// The folder that stands for the clinic's sessions: a patient may have only one session at a time.
 private let sessions = ProcessInfo.processInfo.environment["CLINIC_SESSIONS"]
 
 /// Tests that need patients of a pool, which several machines share. `fleet_machines.py` runs them on three at once.

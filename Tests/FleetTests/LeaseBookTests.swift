@@ -203,6 +203,46 @@ struct LeaseBookTests {
     await daemon.book.stop()
   }
 
+  @Test("does not give what a withdrawn request got to a repeated one")
+  func withdrawn() async throws {
+    let store = try FleetConformanceTests.Store(.postgreSQL)
+    let other = try store.connect("other")
+    try store.fill(other, ["anna": "a"])
+    let daemon = try Daemon(store.address, key: store.key)
+    let id = "11111111-0000-0000-0000-000000000001"
+    // The daemon's transaction with the same id waits for this one, after it has taken the request.
+    try other.connection.execute(
+      "BEGIN; INSERT INTO diorama_leases (id, host, state, request, asked_at) VALUES ('\(id)', 'other', 'waiting', '{}', 0)"
+    )
+    let first = Task { try await daemon.book.checkOut(Self.request(id: id)) }
+    let observer = try store.connect("observer")
+    while try observer.connection.query(
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'transactionid' AND query LIKE '%INSERT INTO diorama_leases%'"
+    ).isEmpty { await Task.yield() }
+    first.cancel()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    let second = Task { try await daemon.book.checkOut(Self.request(id: id)) }
+    while daemon.book.counts.waiting < 1 { await Task.yield() }
+    try other.connection.execute("ROLLBACK")
+    #expect(try await second.value.resources["patient"]?.fence == 2)
+    await daemon.book.stop()
+  }
+
+  @Test("ends leases whose return has failed", arguments: Engine.allCases)
+  func failedReturn(engine: Engine) async throws {
+    let store = try FleetConformanceTests.Store(engine)
+    let other = try store.connect("other")
+    try store.fill(other, ["anna": "a"])
+    let daemon = try Daemon(store.address, key: store.key, patience: 0.6)
+    let lease = try await daemon.book.checkOut(Self.request())
+    // As a database does for a while that has become read-only.
+    try other.connection.execute("ALTER TABLE diorama_resources RENAME COLUMN label TO away")
+    #expect(try await !daemon.book.endAndWait(lease.id))
+    try other.connection.execute("ALTER TABLE diorama_resources RENAME COLUMN away TO label")
+    #expect(try await daemon.book.checkOut(Self.request()).resources["patient"]?.fence == 2)
+    await daemon.book.stop()
+  }
+
   @Test("is notified of what another host has served, and does not have to ask")
   func notified() async throws {
     let store = try FleetConformanceTests.Store(.postgreSQL)
@@ -212,7 +252,7 @@ struct LeaseBookTests {
     let daemons = try ["one", "two"].map { try Daemon(store.address, $0, key: store.key, patience: 3600) }
     for daemon in daemons { while !daemon.book.isNotified { await Task.yield() } }
     let lease = try await daemons[0].book.checkOut(Self.request())
-    let waiting = Task { try await daemons[1].book.checkOut(Self.request(wait: 60)) }
+    let waiting = Task { try await daemons[1].book.checkOut(Self.request(wait: 600)) }
     while try other.leases().count < 2 { await Task.yield() }
     daemons[0].book.end(lease.id)
     #expect(try await waiting.value.resources["patient"]?.name == "anna")

@@ -70,6 +70,12 @@ package struct AccessPolicy: Sendable {
       bearing: values.count == 1 ? bearer(values[0]).map(String.init) ?? "" : values.isEmpty ? nil : "", from: peer)
   }
 
+  /// Whether the token of a client is still valid.
+  func isValid(_ client: RemoteClient) -> Bool {
+    guard case .remote(let access, _) = way else { return true }
+    return access.isValid(client)
+  }
+
   /// Returns why a request lacks the token, or nil if it doesn't.
   func lackOfToken(in request: Request) -> DaemonError? {
     // Each request has a token of its own, which is checked already.

@@ -182,12 +182,10 @@ package final class ControlHandler: RequestHandler {
       Call(
         server: server, operations: client.map { server.operations.serving($0.id) } ?? server.operations,
         parameters: parameters, headers: request.headers, body: body ?? []))
-    if let client {
-      do { _ = try policy.client(of: request) } catch {
-        // The token was revoked while the call made something.
-        await server.operations.endAll(of: client.id)
-        throw error
-      }
+    if let client, !policy.isValid(client) {
+      // The token was revoked while the call made something.
+      await server.operations.endAll(of: client.id)
+      throw DaemonError(401, "Token revoked", "the token was revoked during the call; nothing that it made is left")
     }
     return response
   }

@@ -12,6 +12,9 @@ package final class RemoteAccess: Sendable {
     self.log = log
   }
 
+  /// Whether the token of a client is still valid.
+  func isValid(_ client: RemoteClient) -> Bool { book.has(client) }
+
   /// Returns who sends a request.
   ///
   /// - Parameters:

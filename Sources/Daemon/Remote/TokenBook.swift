@@ -108,6 +108,9 @@ package final class TokenBook: Sendable {
     return revoked ?? RemoteClient(id: "", name: name)
   }
 
+  /// Whether a client's token has not been revoked.
+  func has(_ client: RemoteClient) -> Bool { state.withLock { $0.entries.contains { $0.id == client.id } } }
+
   /// All tokens in the order of their creation, without the tokens themselves.
   package var list: TokenList {
     TokenList(

@@ -17,7 +17,7 @@ enum DoctorCommand {
     "doctor", "check what works on this machine", usage: ["doctor [--state DIR] [--json]"],
     about: """
       Checks whether unmodified programs can be isolated on this machine, whether a
-      daemon is running and reaches its database, and whether the state folder and
+      daemon is running and can reach its database, and whether the state folder and
       ports can be used. Each step of the isolation by namespaces is tried, and by
       seccomp if that fails. For those that fail, prints what would allow them.
       Changes nothing.
@@ -105,7 +105,8 @@ struct DoctorReport: Encodable {
     isolation = .current(variables)
     let access = DaemonAccess(options)
     daemon = .daemon(of: home, access)
-    store = .store(of: home, access)
+    let isRunning = (try? home.readControlFile()) != nil
+    store = daemon.ok && isRunning ? .store(access) : nil
     stateFolder = .writing(to: home.folder)
     ports = .ports
   }
@@ -211,13 +212,14 @@ extension DoctorReport.Check {
     }
   }
 
-  /// Whether the running daemon reaches the database of its pools; nil without a daemon that answers.
-  static func store(of home: DaemonHome, _ access: DaemonAccess) -> Self? {
-    guard (try? home.readControlFile()) != nil,
-      let list = try? access.ask({ daemon throws(DaemonClientError) in try await daemon.leases() }),
-      let store = list.store
-    else { return nil }
-    return Self(ok: store.away == nil, message: store.away ?? store.name)
+  /// Whether the running daemon can reach the database of its pools.
+  static func store(_ access: DaemonAccess) -> Self? {
+    do {
+      let list = try access.ask { daemon throws(DaemonClientError) in try await daemon.leases() }
+      return list.store.map { Self(ok: $0.away == nil, message: $0.away ?? $0.name) }
+    } catch {
+      return Self(ok: false, message: error.message)
+    }
   }
 
   /// Whether a folder can be written to, or created.

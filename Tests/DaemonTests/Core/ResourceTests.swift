@@ -50,6 +50,11 @@ struct ResourceTests {
     #expect(try await test.manager.leases().leases.map(\.environment) == [first.id])
     let second = Task { try await test.manager.provision(Self.request) }
     while try await test.manager.leases().leases.count < 2 { await Task.yield() }
+    // Neither that of an environment nor its request can be ended by itself.
+    for lease in try await test.manager.leases().leases {
+      let error = await #expect(throws: DaemonError.self) { try await test.manager.endLease(lease.id) }
+      #expect(error?.status == 409)
+    }
     #expect(try await test.manager.end(first.id).resources == ["patient = patients/anna, fence 1"])
     #expect(try await second.value.resources?["patient"]?.name == "anna")
     #expect(try await Self.state(test) == "leased")
