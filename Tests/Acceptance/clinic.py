@@ -25,7 +25,7 @@ def main():
     options = options.parse_args()
     checks = support.Checks("clinic")
     year_ago = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=365)
-    start = year_ago.strftime("%Y-%m-%dT%H:%M:%SZ")
+    start = year_ago.strftime("%Y-%m-%dT09:20:00Z")
     app = [support.binary("clinic"), "book"]
 
     with support.folder() as folder:
