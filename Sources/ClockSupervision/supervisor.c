@@ -175,6 +175,13 @@ static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const
   supervisor->report(supervisor->context, line);
 }
 
+// As `report`, but not if the program was killed in the meantime.
+static void report_unless_killed(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, const char *failed, int code,
+  const char *advice) {
+  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) report(supervisor, (pid_t)call->pid, failed, code, advice);
+}
+
 static int open_memory(pid_t pid) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/mem", pid);
@@ -184,15 +191,18 @@ static int open_memory(pid_t pid) {
 // proc_pid_maps(5): finds the vDSO, and a free page right below another mapping, where the kernel would place one, too. Not
 // below the stack, which grows down. The loader maps the page only if it is still free.
 static bool find_vdso(pid_t pid, uint64_t *vdso, uint64_t *end, uint64_t *free_page) {
-  char path[64], line[512];
+  char path[64], line[512], content[4096];
   snprintf(path, sizeof path, "/proc/%d/maps", pid);
   FILE *maps = fopen(path, "re");
   if (!maps) return false;
+  // Each read(2) costs as much as some lines.
+  setvbuf(maps, content, _IOFBF, sizeof content);
   uint64_t last = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
   *vdso = *end = *free_page = 0;
   while (!*vdso && fgets(line, sizeof line, maps)) {
-    uint64_t start, stop;
-    if (sscanf(line, "%lx-%lx", &start, &stop) != 2) continue;
+    char *rest;
+    uint64_t start = strtoul(line, &rest, 16), stop = *rest == '-' ? strtoul(rest + 1, NULL, 16) : 0;
+    if (!stop) continue;
     if (last && start - last >= 2 * page && !strstr(line, "[stack]")) *free_page = start - page;
     last = stop;
     if (!strstr(line, "[vdso]")) continue;
@@ -297,10 +307,8 @@ static bool begin(
 #endif
   answer->flags = 0;
   return true;
-failed:;
-  // Not if it was killed in the meantime.
-  int code = errno;
-  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) report(supervisor, loading->pid, failed, code, advice);
+failed:
+  report_unless_killed(supervisor, listener, call, failed, errno, advice);
 dropped:
   drop(&supervisor->loadings);
   return false;
@@ -313,19 +321,24 @@ static bool restore(const struct loading *loading) {
 }
 
 // A program whose loader has run.
-static void finish(struct diorama_clock_supervisor *supervisor, const struct loading *loading) {
+static void finish(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
+  const struct loading *loading) {
   struct diorama_clock_page content;
-  if (!restore(loading)) {
-    report(supervisor, loading->pid, "write of its code to /proc/PID/mem", errno, "start it again: it cannot continue");
-    return;
-  }
+  const char *failed = "write of its code to /proc/PID/mem", *advice = "start it again: it cannot continue";
   errno = 0;
-  if (pread(loading->memory, &content, sizeof content, (off_t)loading->page) != sizeof content
-    || content.signature != DIORAMA_CLOCK_SIGNATURE) {
-    report(supervisor, loading->pid, "mmap of the clock's page in it", 0, "raise `ulimit -v`, or use --shift-dates");
-  } else if (!vdso_patch(&supervisor->vdso, loading->memory, loading->vdso, loading->page)) {
-    report(supervisor, loading->pid, "write of its vDSO to /proc/PID/mem", errno, "free memory");
+  if (restore(loading)) {
+    failed = "mmap of the clock's page in it";
+    advice = "raise `ulimit -v`, or use --shift-dates";
+    errno = 0;
+    if (pread(loading->memory, &content, sizeof content, (off_t)loading->page) == sizeof content
+      && content.signature == DIORAMA_CLOCK_SIGNATURE) {
+      failed = "write of its vDSO to /proc/PID/mem";
+      advice = "free memory";
+      if (vdso_patch(&supervisor->vdso, loading->memory, loading->vdso, loading->page)) return;
+    }
   }
+  report_unless_killed(supervisor, listener, call, failed, errno, advice);
 }
 
 // Finds the program that called, if its loader has run. Forgets those that were killed before: the memory of a process that
@@ -371,10 +384,7 @@ static int open_patched(struct diorama_clock_supervisor *supervisor, int listene
     close(memory);
     if (is_patched) return -1;
   }
-  int code = errno;
-  if (supervisor->reported != pid && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) {
-    report(supervisor, pid, failed, code, advice);
-  }
+  if (supervisor->reported != pid) report_unless_killed(supervisor, listener, call, failed, errno, advice);
   return -1;
 }
 
@@ -431,8 +441,8 @@ static struct process *give_random(
   struct process *process = randomness_find(&supervisor->randomness, pid);
   if (memory < 0 || !process || ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
     if (memory >= 0) close(memory);
-    if (memory < 0 && supervisor->reported != pid && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0)
-      report(supervisor, pid, "open of /proc/PID/mem", code, TRACING);
+    if (memory < 0 && supervisor->reported != pid)
+      report_unless_killed(supervisor, listener, call, "open of /proc/PID/mem", code, TRACING);
     return NULL;
   }
   while (done < length) {
@@ -490,7 +500,7 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   if (is_start) {
     struct loading **loading = find_loading(supervisor, call);
     if (loading) {
-      finish(supervisor, *loading);
+      finish(supervisor, listener, call, *loading);
       drop(loading);
     } else {
       has_begun = begin(supervisor, listener, call, &answer);
