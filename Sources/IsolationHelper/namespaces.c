@@ -108,7 +108,8 @@ static bool enter(struct isolation *isolation, int network) {
 
 static bool connect_networks(struct isolation *isolation) {
   int w = isolation->route_w, a = isolation->route_a;
-  return add_link_pair(isolation, a, isolation->network_w) && set_link_up(isolation, a, A_LINK) &&
+  return add_link_pair(isolation, a, isolation->network_w) && generate_no_address(isolation, a, A_LINK) &&
+         set_link_up(isolation, a, A_LINK) &&
          add_address(isolation, a, A_LINK, A_ADDRESS_4, 30) && add_address(isolation, a, A_LINK, A_ADDRESS_6, 64) &&
          enter(isolation, isolation->network_w) && set_link_up(isolation, w, W_LINK) &&
          add_address(isolation, w, W_LINK, W_ADDRESS_4, 30) && add_address(isolation, w, W_LINK, W_ADDRESS_6, 64) &&

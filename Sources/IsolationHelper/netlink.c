@@ -90,6 +90,20 @@ bool set_link_up(struct isolation *isolation, int netlink, const char *name) {
   return send_messages(isolation, netlink, &messages, "RTM_NEWLINK: set a link up");
 }
 
+bool generate_no_address(struct isolation *isolation, int netlink, const char *name) {
+  struct messages messages = {0};
+  struct ifinfomsg info = {0};
+  uint8_t mode = IN6_ADDR_GEN_MODE_NONE;
+  begin_message(&messages, RTM_NEWLINK, NLM_F_ACK, &info, sizeof info);
+  add_attribute(&messages, IFLA_IFNAME, name, strlen(name) + 1);
+  size_t families = begin_nested(&messages, IFLA_AF_SPEC);
+  size_t family = begin_nested(&messages, AF_INET6);
+  add_attribute(&messages, IFLA_INET6_ADDR_GEN_MODE, &mode, sizeof mode);
+  end_nested(&messages, family);
+  end_nested(&messages, families);
+  return send_messages(isolation, netlink, &messages, "RTM_NEWLINK: generate no IPv6 address");
+}
+
 bool add_link_pair(struct isolation *isolation, int netlink, int peer_namespace) {
   struct messages messages = {0};
   struct ifinfomsg info = {0};

@@ -384,7 +384,8 @@ def clients(checks, bench, user):
         sandbox = "" if user.name != "root" else "--no-sandbox"
         commands["Chromium"] = (
             f'profile=$(mktemp -d) && chromium --headless=new {sandbox} --disable-gpu --no-first-run --disable-background-networking '
-            f'--disable-component-update --disable-sync --user-data-dir="$profile" --dump-dom {API}/page; '
+            f'--disable-component-update --disable-sync --user-data-dir="$profile" '
+            f'--virtual-time-budget=10000 --dump-dom {API}/page; '
             'status=$?; rm -rf "$profile"; exit $status')
     if user.kind == "seccomp":
         # Nothing is mounted, so these do not trust the certificate.
@@ -1161,7 +1162,7 @@ def protocols(checks, bench, user):
             "HTTP/1.0 of curl": f"curl -sS --http1.0 {API}/get",
             "a redirect from http to https": f"curl -sS -L {plain}/redirect",
             "a chunked upload": f"head -c 300000 /dev/zero | curl -sS -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary @- {API}/post",
-            "Expect: 100-continue": f"head -c 300000 /dev/zero | curl -sSv --http1.1 -H 'Expect: 100-continue' --data-binary @- {API}/post 2>&1 | grep -o '^{{.*\\|HTTP/1.1 100 Continue'",
+            "Expect: 100-continue": f"head -c 300000 /dev/zero | curl -sSv --http1.1 -H 'Expect: 100-continue' --data-binary @- {API}/post 2>&1 | grep -o '^{{.path.*\\|HTTP/1.1 100 Continue'",
             "an IPv6 address": "curl -sS -g 'http://[2001:db8::5]:8081/get'",
             "an IPv4 address": "curl -sS http://192.0.2.5/get",
             "a port": "curl -sS https://port.example.com:8443/get",

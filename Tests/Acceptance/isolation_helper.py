@@ -288,6 +288,7 @@ wget -q -O - http://wget.example/wget
 wget -q -O - 'http://[2001:db8:1::1]/wget6'
 "$PYTHON" -c 'import urllib.request; print(urllib.request.urlopen("http://python.example:8000/python").read().decode(), end="")'
 git clone -q http://git.example/repository.git "$FOLDER/clone" && cat "$FOLDER/clone/file"
+cat /proc/net/if_inet6 > "$FOLDER/addresses"
 """
 
 
@@ -316,6 +317,9 @@ def clients(checks, folder, identity, title):
     }
     for path, answer in expected.items():
         checks.that(seen.get(path) == answer, f"{title}: {path} arrives with its destination {answer}", seen.get(path))
+    # A link-local address would appear late, as a change of the network.
+    addresses = [line.split()[0] for line in (work / "addresses").read_text().splitlines()]
+    checks.that(sorted(addresses) == [f"{1:032x}", "fd64696f" + f"{2:024x}"], f"{title}: the addresses are those of the start", addresses)
     checks.that(file == "of the repository", f"{title}: git clones from the backend", file)
     checks.that(backend.asked and all(kind in (1, 28) for _, kind in backend.asked), f"{title}: names are asked by DNS", backend.asked)
 
