@@ -224,7 +224,7 @@ int diorama_clock_receive_listener(int socket, char *error) {
     return -1;
   }
   memcpy(&listener, CMSG_DATA(header), sizeof listener);
-  // The program waits for each answer, so the processor that it used is the fastest one to give it (Linux 6.6).
+  // The program waits for each answer, so it is fastest to wake the supervisor on the same processor (Linux 6.6).
   ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
   return listener;
 }

@@ -93,8 +93,8 @@ extension ResourceLease {
   /// - Parameter what: what to run again, such as `the test`.
   /// - Returns: the message.
   package static func lost(again what: String) -> String {
-    "a resource was given to another test, because the daemon could not reach the fleet's database for too long, or was "
-      + "restarted; run \(what) again"
+    "the lease was lost, so another test may have used the resource: the daemon was restarted, or could not reach the fleet's "
+      + "database for too long; run \(what) again"
   }
 }
 

@@ -159,8 +159,8 @@ extension FleetDatabase {
   ///
   /// Repeating it changes nothing.
   ///
-  /// - Parameter take: the changes; called once no other host can change anything, so that they include what has come in
-  ///   while others had their turn.
+  /// - Parameter take: returns the changes. Called once no other host can change anything, so that they include requests
+  ///   that arrived while others had their turn.
   /// - Returns: what the batch has brought.
   /// - Throws: ``CodedError`` of kind `noUpstream` if the database cannot be reached.
   package func exchange(_ take: () -> Changes) throws(CodedError) -> Outcome {

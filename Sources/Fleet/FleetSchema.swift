@@ -108,8 +108,8 @@ extension SQLDialect {
   /// Begins a transaction that no other one of the same work overlaps.
   ///
   /// The lock belongs to the transaction, not to the session, so poolers may share sessions. If this host disappears in
-  /// the middle, the server ends the transaction. Rows change all the time: without bitmaps, PostgreSQL reads them in the order
-  /// of an index, and marks the entries of dead rows as dead.
+  /// the middle, the server ends the transaction. Bitmap scans are off because rows change all the time: a
+  /// plain index scan also marks the entries of dead rows, which later scans skip.
   func beginExclusively(_ work: Work) -> String {
     switch self {
     case .sqlite: "BEGIN IMMEDIATE"

@@ -621,7 +621,7 @@ package final class LeaseBook: Sendable {
 
   private func deliver(_ granted: [String: ResourceLease]) {
     state.withLock { state in
-      // One that has been ended in the meantime may have been requested again, but is given back first.
+      // A lease that was ended in the meantime is returned first, even if its id has been requested again.
       for (id, lease) in granted where !state.ending.contains(where: { $0.id == id }) {
         if let waiting = state.waiting.removeValue(forKey: id) {
           state.held[id] = lease
@@ -634,8 +634,8 @@ package final class LeaseBook: Sendable {
     }
   }
 
-  /// Waits for notifications that other hosts have served requests of this one. Behind a pooler, none arrive, although it
-  /// accepts the statement; until the first one arrives, the thread of the database asks four times a second.
+  /// Waits for notifications that other hosts have served requests of this one. A pooler accepts `LISTEN` but delivers no
+  /// notifications, so until the first one arrives, the thread of the database asks four times a second.
   private func listen(_ address: PostgreSQLAddress) {
     while !state.withLock({ $0.isStopped }) {
       do {

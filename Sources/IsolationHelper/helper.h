@@ -210,8 +210,8 @@ int open_netlink(struct isolation *isolation, int protocol);
 bool send_messages(struct isolation *isolation, int netlink, struct messages *messages, const char *what);
 
 bool set_link_up(struct isolation *isolation, int netlink, const char *name);
-// The kernel would add a link-local address, which is usable only after a second or two: to programs such as Chromium, the
-// network would change then, and they would drop what they have begun.
+// Turns off the generation of an IPv6 link-local address. It becomes usable only after a second or two; programs such as
+// Chromium then see a change of the network, and cancel the requests that they have begun.
 bool generate_no_address(struct isolation *isolation, int netlink, const char *name);
 bool add_link_pair(struct isolation *isolation, int netlink, int peer_namespace);
 bool add_address(struct isolation *isolation, int netlink, const char *link, const char *address, int prefix);

@@ -11,7 +11,7 @@ private let sessions = ProcessInfo.processInfo.environment["CLINIC_SESSIONS"]
   "Patients of a pool",
   .enabled(if: sessions != nil, "they need a daemon with the pool 'patients'; run fleet_machines.py"))
 struct PatientsTests {
-  @Test("sign in with the PIN from the pool, each in one test at a time", arguments: 1...4)
+  @Test("sign in with a PIN from the pool, and no two tests share a patient", arguments: 1...4)
   func signsIn(_ number: Int) async throws {
     let backend = try Backend("--now", "2018-10-08T09:00:00Z")
     let environment = try await TestEnvironment.provision(

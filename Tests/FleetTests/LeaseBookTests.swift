@@ -203,7 +203,7 @@ struct LeaseBookTests {
     await daemon.book.stop()
   }
 
-  @Test("does not give what a withdrawn request got to a repeated one")
+  @Test("does not reuse the lease of a withdrawn request when its id is requested again")
   func withdrawn() async throws {
     let store = try FleetConformanceTests.Store(.postgreSQL)
     let other = try store.connect("other")
@@ -235,7 +235,7 @@ struct LeaseBookTests {
     try store.fill(other, ["anna": "a"])
     let daemon = try Daemon(store.address, key: store.key, patience: 0.6)
     let lease = try await daemon.book.checkOut(Self.request())
-    // As a database does for a while that has become read-only.
+    // Returns fail for a while, as when a database becomes read-only.
     try other.connection.execute("ALTER TABLE diorama_resources RENAME COLUMN label TO away")
     #expect(try await !daemon.book.endAndWait(lease.id))
     try other.connection.execute("ALTER TABLE diorama_resources RENAME COLUMN away TO label")

@@ -185,7 +185,10 @@ package final class ControlHandler: RequestHandler {
     if let client, !policy.isValid(client) {
       // The token was revoked while the call made something.
       await server.operations.endAll(of: client.id)
-      throw DaemonError(401, "Token revoked", "the token was revoked during the call; nothing that it made is left")
+      throw DaemonError(
+        401, "Token revoked",
+        "the token was revoked during the call, so the environments and leases of its client were ended; use a new token"
+      )
     }
     return response
   }

@@ -18,8 +18,8 @@ enum DoctorCommand {
     about: """
       Checks whether unmodified programs can be isolated on this machine, whether a
       daemon is running and can reach its database, and whether the state folder and
-      ports can be used. Each step of the isolation by namespaces is tried, and by
-      seccomp if that fails. For those that fail, prints what would allow them.
+      ports can be used. Tries each step of the isolation by namespaces, and by
+      seccomp if that fails, and prints what would allow each step that fails.
       Changes nothing.
       """,
     options: [.init("--json", nil, "print JSON"), DaemonAccess.option],

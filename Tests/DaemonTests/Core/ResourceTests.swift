@@ -50,7 +50,7 @@ struct ResourceTests {
     #expect(try await test.manager.leases().leases.map(\.environment) == [first.id])
     let second = Task { try await test.manager.provision(Self.request) }
     while try await test.manager.leases().leases.count < 2 { await Task.yield() }
-    // Neither that of an environment nor its request can be ended by itself.
+    // A lease or a request that belongs to an environment cannot be ended on its own.
     for lease in try await test.manager.leases().leases {
       let error = await #expect(throws: DaemonError.self) { try await test.manager.endLease(lease.id) }
       #expect(error?.status == 409)
