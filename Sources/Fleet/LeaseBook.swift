@@ -653,6 +653,8 @@ package final class LeaseBook: Sendable {
         }
       } catch {
         state.withLock { $0.isNotified = false }
+        // The thread of the database must not wait for notifications any longer.
+        wake.signal()
         Thread.sleep(forTimeInterval: 1)
       }
     }
