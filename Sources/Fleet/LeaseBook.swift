@@ -415,6 +415,8 @@ package final class LeaseBook: Sendable {
   private func goneAway(_ error: CodedError) {
     let isNew = state.withLock { state in
       defer { state.away = error.message }
+      // Requests may have been served unnoticed: asks again as soon as it can.
+      if !state.waiting.isEmpty { state.mayHaveGrants = true }
       return state.away == nil
     }
     if isNew { events(.away(error.message)) }

@@ -259,6 +259,28 @@ struct LeaseBookTests {
     for daemon in daemons { await daemon.book.stop() }
   }
 
+  @Test("learns what it was granted although its connection was cut at that moment")
+  func cut() async throws {
+    let store = try FleetConformanceTests.Store(.postgreSQL)
+    let other = try store.connect("other")
+    try store.fill(other, ["anna": "a"])
+    // By themselves, they ask every ten minutes.
+    let daemons = try ["one", "two"].map { try Daemon(store.address, $0, key: store.key, patience: 3600) }
+    for daemon in daemons { while !daemon.book.isNotified { await Task.yield() } }
+    let lease = try await daemons[0].book.checkOut(Self.request())
+    let waiting = Task { try await daemons[1].book.checkOut(Self.request(wait: 600)) }
+    while try other.leases().count < 2 { await Task.yield() }
+    // All connections but those that listen.
+    try other.connection.query(
+      """
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND query NOT LIKE 'LISTEN%' AND pid <> pg_backend_pid()
+      """)
+    daemons[0].book.end(lease.id)
+    #expect(try await waiting.value.resources["patient"]?.name == "anna")
+    for daemon in daemons { await daemon.book.stop() }
+  }
+
   @Test("says that a lease was lost to another host")
   func lost() async throws {
     let store = try FleetConformanceTests.Store(.postgreSQL)
