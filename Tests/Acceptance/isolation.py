@@ -384,8 +384,7 @@ def clients(checks, bench, user):
         sandbox = "" if user.name != "root" else "--no-sandbox"
         commands["Chromium"] = (
             f'profile=$(mktemp -d) && chromium --headless=new {sandbox} --disable-gpu --no-first-run --disable-background-networking '
-            f'--disable-component-update --disable-sync --user-data-dir="$profile" '
-            f'--virtual-time-budget=10000 --dump-dom {API}/page; '
+            f'--disable-component-update --disable-sync --user-data-dir="$profile" --dump-dom {API}/page; '
             'status=$?; rm -rf "$profile"; exit $status')
     if user.kind == "seccomp":
         # Nothing is mounted, so these do not trust the certificate.
