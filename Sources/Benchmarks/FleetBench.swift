@@ -155,7 +155,10 @@ enum FleetBench {
           kind.0.padding(toLength: 20, withPad: " ", startingAt: 0), sample.rate, sample.median, sample.slowest,
           sample.rate / medians[0].rate))
     }
-    return medians[2].rate >= 0.95 * medians[1].rate
+    let least = min(medians[1].rate, medians[2].rate) / medians[0].rate
+    say(
+      String(format: "with a history: %.2f times the rate, at least 0.9: %@", least, least >= 0.9 ? "kept" : "BROKEN"))
+    return least >= 0.9
   }
 
   // MARK: Statistics

@@ -32,8 +32,9 @@ package final class FleetHistory: Sendable {
 
   private struct State {
     var waiting: [Event] = []
-    /// How many at the beginning of `waiting` have been dropped.
     var isScheduled = false
+    /// When the next write may begin: writing takes a twentieth of the time at most, so that requests are not slowed down.
+    var notBefore = DispatchTime.now()
     var dropped = 0
     /// Those that have not been reported yet.
     var newlyDropped = 0
@@ -117,7 +118,15 @@ package final class FleetHistory: Sendable {
       defer { state.isScheduled = true }
       return !state.isScheduled
     }
-    if isFirst { queue.asyncAfter(deadline: .now() + Self.interval) { self.write() } }
+    if isFirst { writeLater() }
+  }
+
+  private func writeLater() {
+    let deadline = max(.now() + Self.interval, state.withLock { $0.notBefore })
+    queue.asyncAfter(deadline: deadline) {
+      // The time is later if a write was running.
+      if self.state.withLock({ $0.notBefore }) > .now() { self.writeLater() } else { self.write() }
+    }
   }
 
   /// Writes what waits, and stops. Waits for the database for a few seconds at most.
@@ -155,9 +164,12 @@ package final class FleetHistory: Sendable {
       return (state.waiting, state.newlyDropped)
     }
     if dropped > 0 {
-      log("the fleet's database is unreachable or too slow; dropped the oldest \(dropped) events of the history")
+      log(
+        "the fleet's database is unreachable, or more happened than it takes; dropped the oldest \(dropped) events of the history"
+      )
     }
     guard !events.isEmpty else { return }
+    let start = DispatchTime.now().uptimeNanoseconds
     do {
       try store.withLock { store throws(CodedError) in
         let connection = try open(&store)
@@ -167,6 +179,8 @@ package final class FleetHistory: Sendable {
         }
         store.isAway = false
       }
+      let took = DispatchTime.now().uptimeNanoseconds - start
+      state.withLock { $0.notBefore = .now() + .nanoseconds(Int(min(19 * took, 30_000_000_000))) }
       for case .ended(let run, _) in events { state.withLock { _ = $0.days.removeValue(forKey: run.id) } }
     } catch {
       let isNew = store.withLock { store in

@@ -51,7 +51,9 @@ enum FleetList {
       try await client.runs(areEnded: options.has("--ended"), limit: limit ?? 50)
     }
     if let dropped = list.dropped {
-      terminal.line("this host dropped \(dropped) events because the fleet's database was unreachable or too slow")
+      terminal.line(
+        "this host dropped \(dropped) events because the fleet's database was unreachable, or more happened than it takes"
+      )
     }
     if options.has("--json") {
       try Output.write(json: list)
