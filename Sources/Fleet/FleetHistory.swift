@@ -17,15 +17,17 @@ package import Foundation
 /// await history.stop()
 /// ```
 package final class FleetHistory: Sendable {
-  /// Waiting journal entries, and waiting runs. They take some ten megabytes.
+  /// Waiting journal entries, and waiting runs. They take some twenty megabytes.
   package static let limit = 50_000
   private static let interval = DispatchTimeInterval.milliseconds(300)
+  /// Events of one write. With the interval, 5,000 a second, so that a load test doesn't keep the database busy.
+  private static let batch = 1_500
 
   /// What happened, at a time of this host's clock.
   private enum Event {
-    case began(FleetRun, Date)
+    indirect case began(FleetRun, Date)
     case entry(run: String, day: Int, JournalPage.Entry)
-    case ended(FleetRun, Date)
+    indirect case ended(FleetRun, Date)
 
     var isEntry: Bool { if case .entry = self { true } else { false } }
   }
@@ -33,8 +35,6 @@ package final class FleetHistory: Sendable {
   private struct State {
     var waiting: [Event] = []
     var isScheduled = false
-    /// When the next write may begin: writing takes a twentieth of the time at most, so that requests are not slowed down.
-    var notBefore = DispatchTime.now()
     var dropped = 0
     /// Those that have not been reported yet.
     var newlyDropped = 0
@@ -121,11 +121,15 @@ package final class FleetHistory: Sendable {
     if isFirst { writeLater() }
   }
 
-  private func writeLater() {
-    let deadline = max(.now() + Self.interval, state.withLock { $0.notBefore })
-    queue.asyncAfter(deadline: deadline) {
-      // The time is later if a write was running.
-      if self.state.withLock({ $0.notBefore }) > .now() { self.writeLater() } else { self.write() }
+  /// Writes a batch, and further ones as long as something waits.
+  private func writeLater(after delay: DispatchTimeInterval = FleetHistory.interval) {
+    queue.asyncAfter(deadline: .now() + delay) {
+      let isReachable = self.write(atMost: Self.batch)
+      let isMore = self.state.withLock { state in
+        state.isScheduled = !state.waiting.isEmpty && !state.isStopped
+        return state.isScheduled
+      }
+      if isMore { self.writeLater(after: isReachable ? Self.interval : .seconds(2)) }
     }
   }
 
@@ -153,23 +157,23 @@ package final class FleetHistory: Sendable {
     }
   }
 
-  /// On `queue`.
-  private func write() {
+  /// Writes the oldest events. On `queue`.
+  ///
+  /// - Returns: whether the database is reachable.
+  @discardableResult
+  private func write(atMost limit: Int = .max) -> Bool {
     let (events, dropped) = state.withLock { state in
-      defer {
-        state.waiting = []
-        state.isScheduled = false
-        state.newlyDropped = 0
-      }
-      return (state.waiting, state.newlyDropped)
+      let events = Array(state.waiting.prefix(limit))
+      state.waiting.removeFirst(events.count)
+      defer { state.newlyDropped = 0 }
+      return (events, state.newlyDropped)
     }
     if dropped > 0 {
       log(
         "the fleet's database is unreachable, or more happened than it takes; dropped the oldest \(dropped) events of the history"
       )
     }
-    guard !events.isEmpty else { return }
-    let start = DispatchTime.now().uptimeNanoseconds
+    guard !events.isEmpty else { return true }
     do {
       try store.withLock { store throws(CodedError) in
         let connection = try open(&store)
@@ -179,8 +183,6 @@ package final class FleetHistory: Sendable {
         }
         store.isAway = false
       }
-      let took = DispatchTime.now().uptimeNanoseconds - start
-      state.withLock { $0.notBefore = .now() + .nanoseconds(Int(min(19 * took, 30_000_000_000))) }
       for case .ended(let run, _) in events { state.withLock { _ = $0.days.removeValue(forKey: run.id) } }
     } catch {
       let isNew = store.withLock { store in
@@ -192,17 +194,14 @@ package final class FleetHistory: Sendable {
       guard error.kind == .noUpstream else {
         log("the history cannot be written, dropped \(events.count) events: \(error.message)")
         state.withLock { $0.dropped += events.count }
-        return
+        return true
       }
       if isNew { log("the history cannot be written: \(error.message)") }
-      let isStopped = state.withLock { state in
-        state.waiting = events + state.waiting
-        defer { state.isScheduled = true }
-        return state.isStopped
-      }
       // The bound holds with the next event.
-      if !isStopped { queue.asyncAfter(deadline: .now() + 2) { self.write() } }
+      state.withLock { $0.waiting = events + $0.waiting }
+      return false
     }
+    return true
   }
 
   private func open(_ store: inout Store) throws(CodedError) -> any SQLConnection {

@@ -125,6 +125,23 @@ struct FleetHistoryTests {
     await short.stop()
   }
 
+  @Test("writes what happened at once in several batches", .timeLimit(.minutes(1)))
+  func batches() async throws {
+    let store = try FleetConformanceTests.Store(.sqlite)
+    _ = try store.connect("one")
+    _ = try store.connect("two")
+    let (one, two) = (Self.history(store.address, "one", limit: 10_000), Self.history(store.address, "two"))
+    one.began(Self.run("r1"))
+    one.add((1...3_200).map(Self.entry), of: "r1")
+    one.ended(Self.over("r1"))
+    // The end is in the last batch. Reads of the other host's history write nothing.
+    while try await two.run("r1")?.ok != true {}
+    #expect(try await two.journal(of: "r1", after: 0, limit: 10_000).entries.map(\.number) == Array(1...3_200))
+    #expect(one.dropped == 0)
+    await one.stop()
+    await two.stop()
+  }
+
   @Test("waits for a database that is away, drops the oldest entries, and says so")
   func bounded() async throws {
     let server = try PostgreSQLServer()
