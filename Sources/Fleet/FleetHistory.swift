@@ -38,6 +38,7 @@ package final class FleetHistory: Sendable {
     var dropped = 0
     /// Those that have not been reported yet.
     var newlyDropped = 0
+    var nextReport = ContinuousClock.now
     /// The days on which running environments have started.
     var days: [String: Int] = [:]
     var isStopped = false
@@ -165,7 +166,9 @@ package final class FleetHistory: Sendable {
     let (events, dropped) = state.withLock { state in
       let events = Array(state.waiting.prefix(limit))
       state.waiting.removeFirst(events.count)
+      guard state.nextReport <= .now || state.isStopped else { return (events, 0) }
       defer { state.newlyDropped = 0 }
+      if state.newlyDropped > 0 { state.nextReport = .now + .seconds(30) }
       return (events, state.newlyDropped)
     }
     if dropped > 0 {
