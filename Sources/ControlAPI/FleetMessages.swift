@@ -79,7 +79,7 @@ package struct FleetRun: Codable, Sendable, Equatable {
 package struct FleetRunList: Codable, Sendable {
   /// Running ones by their start, ended ones by their end.
   package var runs: [FleetRun]
-  /// How many journal entries this host has dropped, because the database was away or too slow; nil for none.
+  /// How many journal entries this host has dropped, because the database was unreachable or could not keep up; nil for none.
   package var dropped: Int?
 
   package init(runs: [FleetRun], dropped: Int? = nil) {

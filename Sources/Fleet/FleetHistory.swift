@@ -173,7 +173,7 @@ package final class FleetHistory: Sendable {
     }
     if dropped > 0 {
       log(
-        "the fleet's database is unreachable, or more happened than it takes; dropped the oldest \(dropped) events of the history"
+        "the fleet's database is unreachable or cannot keep up; dropped the oldest \(dropped) events of the history"
       )
     }
     guard !events.isEmpty else { return true }

@@ -52,7 +52,7 @@ enum FleetList {
     }
     if let dropped = list.dropped {
       terminal.line(
-        "this host dropped \(dropped) events because the fleet's database was unreachable, or more happened than it takes"
+        "this host dropped \(dropped) events because the fleet's database was unreachable or could not keep up"
       )
     }
     if options.has("--json") {
