@@ -79,7 +79,7 @@ package struct FleetRun: Codable, Sendable, Equatable {
 package struct FleetRunList: Codable, Sendable {
   /// Running ones by their start, ended ones by their end.
   package var runs: [FleetRun]
-  /// How many journal entries this host has dropped, because the database was unreachable or could not keep up; nil for none.
+  /// How many events of the history this host has dropped; nil for none.
   package var dropped: Int?
 
   package init(runs: [FleetRun], dropped: Int? = nil) {

@@ -61,8 +61,8 @@ package enum FleetAddress: Sendable, Equatable {
       }
       close(descriptor)
       let connection = try SQLiteConnection(path)
-      // Commits survive a crash of the process, and wait for the disk only at checkpoints. The system caches the file, too:
-      // 200 KiB are enough for each of a daemon's connections.
+      // Commits survive a crash of the process, and wait for the disk only at checkpoints. The cache of each connection has
+      // 200 KiB, since the system caches the file, too.
       try connection.execute(
         """
         PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;

@@ -4,10 +4,92 @@ import Databases
 import Dispatch
 package import Foundation
 
+/// Events that wait to be written into the fleet's history, the oldest first.
+struct FleetEvents {
+  /// What happened, at a time of this host's clock.
+  enum Event {
+    indirect case began(FleetRun, Date)
+    case entries(of: String, [JournalPage.Entry])
+    indirect case ended(FleetRun, Date)
+
+    /// Each journal entry counts as one, and so do the beginning and the end of a run.
+    var count: Int { if case .entries(_, let entries) = self { entries.count } else { 1 } }
+
+    /// Removes the oldest entries.
+    ///
+    /// - Returns: the removed ones; nil if there are no more than these entries.
+    fileprivate mutating func removeFirst(_ number: Int) -> Event? {
+      guard case .entries(let run, let entries) = self, number < entries.count else { return nil }
+      self = .entries(of: run, Array(entries.dropFirst(number)))
+      return .entries(of: run, Array(entries.prefix(number)))
+    }
+  }
+
+  private var events: [Event] = []
+  private(set) var count = 0
+
+  var isEmpty: Bool { events.isEmpty }
+
+  mutating func append(_ event: Event) {
+    events.append(event)
+    count += event.count
+  }
+
+  /// Removes and returns the oldest events, `limit` at most.
+  mutating func take(_ limit: Int) -> [Event] {
+    var (left, whole, taken) = (limit, 0, [Event]())
+    while left > 0, whole < events.count {
+      if let part = events[whole].removeFirst(left) {
+        taken.append(part)
+        left = 0
+      } else {
+        taken.append(events[whole])
+        left -= events[whole].count
+        whole += 1
+      }
+    }
+    events.removeFirst(whole)
+    count -= limit - left
+    if events.isEmpty { events = [] }
+    return taken
+  }
+
+  /// Adds events that were taken, but not written.
+  mutating func putBack(_ taken: [Event]) {
+    events.insert(contentsOf: taken, at: 0)
+    count += taken.reduce(0) { $0 + $1.count }
+  }
+
+  /// If more than `limit` events wait, removes the oldest ones, and a quarter of `limit` in addition, so that this happens
+  /// rarely. Removes entries only if there are enough of them, since runs tell more.
+  ///
+  /// - Returns: the removed events.
+  mutating func trim(to limit: Int) -> [Event] {
+    guard count > limit else { return [] }
+    var (excess, removed, kept) = (count - limit + limit / 4, [Event](), [Event]())
+    for var event in events {
+      guard excess > 0, case .entries = event else {
+        kept.append(event)
+        continue
+      }
+      if let part = event.removeFirst(excess) {
+        removed.append(part)
+        kept.append(event)
+      } else {
+        removed.append(event)
+      }
+      excess -= removed.last?.count ?? 0
+    }
+    count -= removed.reduce(0) { $0 + $1.count }
+    events = kept
+    return count > limit ? removed + take(count - limit) : removed
+  }
+}
+
 /// Writes what happens in the environments of a host into the fleet's database, and reads what happened on all hosts.
 ///
-/// Writing never blocks: batches are sent in the background. While the database is unreachable or slow, a bounded number of
-/// events waits; beyond it the oldest are dropped and counted.
+/// Writing never blocks: batches are sent in the background, at most 5,000 events a second. While more happens, or the
+/// database is unreachable or slow, a bounded number of events waits; beyond it the oldest are dropped and counted.
 ///
 /// ```swift
 /// let history = FleetHistory(address, host: host, days: 30) { reason in … }
@@ -17,23 +99,14 @@ package import Foundation
 /// await history.stop()
 /// ```
 package final class FleetHistory: Sendable {
-  /// Waiting journal entries, and waiting runs. They take some twenty megabytes.
+  /// Waiting journal entries, and waiting runs. They take some ten megabytes.
   package static let limit = 50_000
   private static let interval = DispatchTimeInterval.milliseconds(300)
   /// Events of one write. With the interval, 5,000 a second, so that a load test doesn't keep the database busy.
   private static let batch = 1_500
 
-  /// What happened, at a time of this host's clock.
-  private enum Event {
-    indirect case began(FleetRun, Date)
-    case entry(run: String, day: Int, JournalPage.Entry)
-    indirect case ended(FleetRun, Date)
-
-    var isEntry: Bool { if case .entry = self { true } else { false } }
-  }
-
   private struct State {
-    var waiting: [Event] = []
+    var waiting = FleetEvents()
     var isScheduled = false
     var dropped = 0
     /// Those that have not been reported yet.
@@ -42,6 +115,14 @@ package final class FleetHistory: Sendable {
     /// The days on which running environments have started.
     var days: [String: Int] = [:]
     var isStopped = false
+
+    mutating func drop(_ events: [FleetEvents.Event]) {
+      for event in events {
+        dropped += event.count
+        newlyDropped += event.count
+        if case .ended(let run, _) = event { days[run.id] = nil }
+      }
+    }
   }
 
   private let address: FleetAddress
@@ -58,7 +139,10 @@ package final class FleetHistory: Sendable {
     var connection: (any SQLConnection)?
     var partitions: Set<Int> = []
     var nextCleanUp = ContinuousClock.now
-    var isAway = false
+    /// The ids of the restored environments, until those that are lost have been noted.
+    var kept: [String]?
+    /// Whether the last write has failed.
+    var isFailing = false
   }
 
   /// - Parameters:
@@ -86,62 +170,62 @@ package final class FleetHistory: Sendable {
   /// Notes that a run has begun.
   package func began(_ run: FleetRun, at now: Date = .now) {
     state.withLock { $0.days[run.id] = Self.day(now) }
-    add([.began(run, now)])
+    add(.began(run, now))
   }
 
   /// Notes what has happened in a run.
   package func add(_ entries: [JournalPage.Entry], of run: String) {
-    let day = state.withLock { $0.days[run] }
-    guard let day else { return }
-    add(entries.map { .entry(run: run, day: day, $0) })
+    guard !entries.isEmpty, state.withLock({ $0.days[run] != nil }) else { return }
+    add(.entries(of: run, entries))
   }
 
   /// Notes that a run has ended.
-  package func ended(_ run: FleetRun, at now: Date = .now) { add([.ended(run, now)]) }
+  package func ended(_ run: FleetRun, at now: Date = .now) { add(.ended(run, now)) }
 
-  private func add(_ events: [Event]) {
-    let isFirst = state.withLock { state in
-      guard !state.isStopped else { return false }
-      state.waiting += events
-      // Entries go first, since runs tell more. A quarter is dropped at a time, so that this takes no time on average.
-      if state.waiting.count > limit {
-        var excess = state.waiting.count - limit + limit / 4
-        let before = state.waiting.count
-        state.waiting.removeAll { event in
-          guard excess > 0, event.isEntry else { return false }
-          excess -= 1
-          return true
-        }
-        if state.waiting.count > limit { state.waiting.removeFirst(state.waiting.count - limit) }
-        state.dropped += before - state.waiting.count
-        state.newlyDropped += before - state.waiting.count
-      }
+  private func add(_ event: FleetEvents.Event) {
+    let (isFirst, dropped) = state.withLock { state -> (Bool, [FleetEvents.Event]) in
+      guard !state.isStopped else { return (false, []) }
+      state.waiting.append(event)
+      let dropped = state.waiting.trim(to: limit)
+      state.drop(dropped)
       defer { state.isScheduled = true }
-      return !state.isScheduled
+      return (!state.isScheduled, dropped)
     }
-    if isFirst { writeLater() }
+    // Freed here, and not under the lock.
+    _ = consume dropped
+    if isFirst { writeLater(after: Self.interval) }
   }
 
   /// Writes a batch, and further ones as long as something waits.
-  private func writeLater(after delay: DispatchTimeInterval = FleetHistory.interval) {
+  private func writeLater(after delay: DispatchTimeInterval) {
     queue.asyncAfter(deadline: .now() + delay) {
-      let isReachable = self.write(atMost: Self.batch)
+      guard !self.state.withLock({ $0.isStopped }) else { return }
+      let isWritten = self.write()
+      self.reportDropped()
       let isMore = self.state.withLock { state in
-        state.isScheduled = !state.waiting.isEmpty && !state.isStopped
+        state.isScheduled = (!state.waiting.isEmpty || state.newlyDropped > 0) && !state.isStopped
         return state.isScheduled
       }
-      if isMore { self.writeLater(after: isReachable ? Self.interval : .seconds(2)) }
+      if isMore { self.writeLater(after: isWritten ? Self.interval : .seconds(2)) }
     }
   }
 
-  /// Writes what waits, and stops. Waits for the database for a few seconds at most.
+  /// Writes what waits, and stops. Begins no further write after five seconds.
   package func stop() async {
     state.withLock { $0.isStopped = true }
+    let deadline = ContinuousClock.now + .seconds(5)
     await withUnsafeContinuation { continuation in
       queue.async {
-        self.write()
-        let left = self.state.withLock { $0.waiting.count }
-        if left > 0 { self.log("the history of this host lacks its last \(left) events") }
+        self.writeAll(until: deadline)
+        let left = self.state.withLock { state in
+          let left = state.waiting.take(.max)
+          state.drop(left)
+          return left
+        }
+        if !left.isEmpty {
+          self.log("the history of this host lacks its last \(left.reduce(0) { $0 + $1.count }) events")
+        }
+        self.reportDropped()
         self.store.withLock { $0.connection = nil }
         continuation.resume()
       }
@@ -152,97 +236,107 @@ package final class FleetHistory: Sendable {
   package func flush() async {
     await withUnsafeContinuation { continuation in
       queue.async {
-        self.write()
+        self.writeAll(until: .now + .seconds(60))
         continuation.resume()
       }
     }
   }
 
-  /// Writes the oldest events. On `queue`.
-  ///
-  /// - Returns: whether the database is reachable.
-  @discardableResult
-  private func write(atMost limit: Int = .max) -> Bool {
-    let (events, dropped) = state.withLock { state in
-      let events = Array(state.waiting.prefix(limit))
-      state.waiting.removeFirst(events.count)
-      guard state.nextReport <= .now || state.isStopped else { return (events, 0) }
+  /// On `queue`.
+  private func writeAll(until deadline: ContinuousClock.Instant) {
+    while !state.withLock({ $0.waiting.isEmpty }), .now < deadline, write() {}
+  }
+
+  /// Says how many events were dropped, twice a minute at most, and at the end.
+  private func reportDropped() {
+    let dropped = state.withLock { state in
+      guard state.newlyDropped > 0, state.nextReport <= .now || state.isStopped else { return 0 }
       defer { state.newlyDropped = 0 }
-      if state.newlyDropped > 0 { state.nextReport = .now + .seconds(30) }
-      return (events, state.newlyDropped)
+      state.nextReport = .now + .seconds(30)
+      return state.newlyDropped
     }
-    if dropped > 0 {
-      log(
-        "the fleet's database is unreachable or cannot keep up; dropped the oldest \(dropped) events of the history"
-      )
-    }
+    guard dropped > 0 else { return }
+    log(
+      "dropped \(dropped) events of the history: more than 5,000 happened in a second, or the fleet's database did not take them"
+    )
+  }
+
+  /// Writes the oldest events, a batch at most. On `queue`.
+  ///
+  /// - Returns: false if they could not be written.
+  @discardableResult
+  private func write() -> Bool {
+    let events = state.withLock { $0.waiting.take(Self.batch) }
     guard !events.isEmpty else { return true }
     do {
       try store.withLock { store throws(CodedError) in
-        let connection = try open(&store)
-        do throws(CodedError) { try send(events, connection, &store) } catch {
+        do throws(CodedError) { try send(events, try open(&store), &store) } catch {
           if error.kind == .noUpstream { store.connection = nil }
           throw error
         }
-        store.isAway = false
+        store.isFailing = false
       }
-      for case .ended(let run, _) in events { state.withLock { _ = $0.days.removeValue(forKey: run.id) } }
+      for case .ended(let run, _) in events { state.withLock { $0.days[run.id] = nil } }
+      return true
     } catch {
       let isNew = store.withLock { store in
-        defer { store.isAway = true }
+        defer { store.isFailing = true }
         // Another host may have dropped the tables of a day.
         store.partitions = []
-        return !store.isAway
-      }
-      guard error.kind == .noUpstream else {
-        log("the history cannot be written, dropped \(events.count) events: \(error.message)")
-        state.withLock { $0.dropped += events.count }
-        return true
+        return !store.isFailing
       }
       if isNew { log("the history cannot be written: \(error.message)") }
-      // The bound holds with the next event.
-      state.withLock { $0.waiting = events + $0.waiting }
+      state.withLock { state in
+        // The same statement would fail again in a reachable database.
+        guard error.kind == .noUpstream else { return state.drop(events) }
+        state.waiting.putBack(events)
+        state.drop(state.waiting.trim(to: limit))
+      }
       return false
     }
-    return true
   }
 
   private func open(_ store: inout Store) throws(CodedError) -> any SQLConnection {
-    if let connection = store.connection { return connection }
-    let connection = try address.connect()
-    // The tables are made by the leases' connection.
-    try FleetSchema.check(connection)
+    let connection: any SQLConnection
+    if let open = store.connection {
+      connection = open
+    } else {
+      connection = try address.connect()
+      // The tables are made by the leases' connection.
+      try FleetSchema.check(connection)
+    }
+    if let kept = store.kept {
+      try forgetOthers(than: kept, connection)
+      store.kept = nil
+    }
     store.connection = connection
     return connection
   }
 
-  private func send(_ events: [Event], _ connection: any SQLConnection, _ store: inout Store) throws(CodedError) {
+  private func send(_ events: [FleetEvents.Event], _ connection: any SQLConnection, _ store: inout Store) throws(CodedError) {
     // The clock of the database counts; those of hosts differ.
     let now = try connection.query("SELECT \(connection.dialect.now)").first?.integer(0) ?? 0
     let offset = now - Self.microseconds(Date())
+    let started = state.withLock { $0.days }
+    var entries: [(run: String, day: Int, entry: JournalPage.Entry)] = []
+    var runs: [(run: FleetRun, day: Int, isOver: Bool, at: Int)] = []
     for event in events {
       switch event {
-      case .began(_, let date), .ended(_, let date):
-        try makePartitions(Self.day(date), connection, &store)
-      case .entry(_, let day, _): try makePartitions(day, connection, &store)
+      case .began(let run, let date):
+        runs.append((run, started[run.id] ?? Self.day(date), false, Self.microseconds(date) + offset))
+      case .ended(let run, let date):
+        runs.append((run, started[run.id] ?? Self.day(date), true, Self.microseconds(date) + offset))
+      case .entries(let run, let added):
+        guard let day = started[run] else { continue }
+        entries += added.map { (run, day, $0) }
       }
     }
+    for day in Set(runs.map(\.day) + entries.map(\.day)).sorted() { try makePartitions(day, connection, &store) }
     if store.nextCleanUp <= .now {
       store.nextCleanUp = .now + .seconds(3600)
       do throws(CodedError) { try removeOld(before: Self.day(microseconds: now) - days, connection, &store) } catch {
         guard error.kind != .noUpstream else { throw error }
         log("old parts of the history cannot be deleted: \(error.message)")
-      }
-    }
-    var entries: [(run: String, day: Int, entry: JournalPage.Entry)] = []
-    var runs: [(run: FleetRun, day: Int, isOver: Bool, at: Int)] = []
-    for event in events {
-      switch event {
-      case .began(let run, let date): runs.append((run, Self.day(date), false, Self.microseconds(date) + offset))
-      case .ended(let run, let date):
-        let day = state.withLock { $0.days[run.id] } ?? Self.day(date)
-        runs.append((run, day, true, Self.microseconds(date) + offset))
-      case .entry(let run, let day, let entry): entries.append((run, day, entry))
       }
     }
     try connection.transaction { () throws(CodedError) in
@@ -344,26 +438,28 @@ package final class FleetHistory: Sendable {
     let day = Self.day(now)
     state.withLock { state in for id in kept where state.days[id] == nil { state.days[id] = day } }
     queue.async { [self] in
-      _ = try? store.withLock { store throws(CodedError) in
-        let connection = try open(&store)
-        for row in try connection.query(
-          "SELECT id, day FROM diorama_runs WHERE host = $1 AND ended_at IS NULL AND day >= \(day - days)",
-          .text(host.id))
-        {
-          guard let id = row.text(0), let its = row.integer(1) else { continue }
-          guard !kept.contains(id) else {
-            state.withLock { $0.days[id] = its }
-            continue
-          }
-          let isNew = state.withLock {
-            $0.waiting.contains { if case .began(let run, _) = $0 { run.id == id } else { false } }
-          }
-          guard !isNew else { continue }
-          try connection.query(
-            "UPDATE diorama_runs SET ended_at = \(connection.dialect.now), ok = 0, is_lost = 1 WHERE id = $1 AND day = \(its)",
-            .text(id))
-        }
+      store.withLock { store in
+        store.kept = kept
+        // Otherwise with the next connection.
+        _ = try? { () throws(CodedError) in _ = try open(&store) }()
       }
+    }
+  }
+
+  private func forgetOthers(than kept: [String], _ connection: any SQLConnection) throws(CodedError) {
+    for row in try connection.query(
+      "SELECT id, day FROM diorama_runs WHERE host = $1 AND ended_at IS NULL AND day >= \(Self.day(.now) - days)",
+      .text(host.id))
+    {
+      guard let id = row.text(0), let day = row.integer(1) else { continue }
+      let isRunning = state.withLock { state in
+        if kept.contains(id) { state.days[id] = day }
+        return state.days[id] != nil
+      }
+      guard !isRunning else { continue }
+      try connection.query(
+        "UPDATE diorama_runs SET ended_at = \(connection.dialect.now), ok = 0, is_lost = 1 WHERE id = $1 AND day = \(day)",
+        .text(id))
     }
   }
 

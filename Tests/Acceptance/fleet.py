@@ -4,7 +4,9 @@ import base64
 import json
 import os
 import pathlib
+import select
 import subprocess
+import threading
 import time
 
 import daemon
@@ -137,6 +139,32 @@ def runs(checks, one, two, folder):
     command(one, "lease", "release", json.loads(lease.stdout)["id"])
 
 
+def tail(checks, server, one, two):
+    """`fleet tail` prints each run of any host once, also one whose end is written late."""
+    with subprocess.Popen(
+        [support.binary("diorama"), "fleet", "tail", "--json"], env=dict(two.variables, DIORAMA_HOME=str(two.state)),
+        stdout=subprocess.PIPE, text=True) as process:
+        timer = threading.Timer(support.PATIENCE, process.kill)
+        timer.start()
+        # It follows once it prints a run.
+        while not select.select([process.stdout], [], [], 0.2)[0]:
+            one.end(one.provision().json["id"])
+        seen = [json.loads(process.stdout.readline())]
+        server.query(f"""
+            INSERT INTO diorama_runs (id, day, host, host_name, name, mode, started_at, ended_at, ok, detail)
+            SELECT 'late', day, host, host_name, name, mode, started_at, ended_at - 1, ok, detail FROM diorama_runs
+            WHERE id = '{seen[0]["id"]}'""")
+        last = two.provision().json["id"]
+        two.end(last)
+        while not {"late", last} <= {run["id"] for run in seen} and (line := process.stdout.readline()):
+            seen.append(json.loads(line))
+        timer.cancel()
+        process.terminate()
+        seen += map(json.loads, process.stdout)
+    ids = [run["id"] for run in seen]
+    checks.that("late" in ids and len(ids) == len(set(ids)), "fleet tail prints each run once, also one that is written late", ids)
+
+
 def kills(checks, one, two):
     """A daemon that is killed keeps its leases for owners that live, and its environments keep their accounts."""
     body = {"mode": "proxy", "upstreams": {"api": "http://127.0.0.1:9"}, "owner": {"pid": os.getpid()},
@@ -200,6 +228,7 @@ def main():
             pools(checks, one, two, folder)
             secrets(checks, server, one, key, folder)
             runs(checks, one, two, folder)
+            tail(checks, server, one, two)
             kills(checks, one, two)
             outage(checks, server, one, folder, key)
         newer(checks, server, folder, key)

@@ -52,7 +52,7 @@ enum FleetList {
     }
     if let dropped = list.dropped {
       terminal.line(
-        "this host dropped \(dropped) events because the fleet's database was unreachable or could not keep up"
+        "this host dropped \(dropped) events of the history; the log of its daemon says why"
       )
     }
     if options.has("--json") {
@@ -116,21 +116,34 @@ enum FleetTail {
     }
     let access = DaemonAccess(local: options)
     if let id = words.first { return try follow(id, access, isJSON: options.has("--json")) }
-    var last = RFC3339.format(Date(), exactly: true)
+    // By the database's clock.
+    let newest = try access.ask { client throws(DaemonClientError) in try await client.runs(areEnded: true, limit: 1) }
+    let start = newest.runs.first?.endedAt.flatMap(RFC3339.parse) ?? Date(timeIntervalSince1970: 0)
+    var (last, printed) = (start, [String: Date]())
     while true {
-      let runs = try access.ask { [last] client throws(DaemonClientError) in
-        try await client.runs(areEnded: true, after: last, limit: 1000).runs
-      }
-      for run in runs {
-        if options.has("--json") {
-          try Output.write(raw: String(decoding: try JSON.encode(run), as: UTF8.self).escapedJSONForTerminal + "\n")
-        } else {
-          try Output.write(
-            lines: [([run.endedAt ?? ""] + FleetCommand.line(run)).joined(separator: "  ")]
-              + FleetCommand.reasons(run).map { "  \($0)" })
+      // A busy host writes the end of a run up to ten seconds after it.
+      var after = max(start, last.addingTimeInterval(-60))
+      var isMore = true
+      while isMore {
+        let runs = try access.ask { [after] client throws(DaemonClientError) in
+          try await client.runs(areEnded: true, after: RFC3339.format(after, exactly: true), limit: 1000).runs
         }
-        last = run.endedAt ?? last
+        for run in runs {
+          after = run.endedAt.flatMap(RFC3339.parse) ?? after
+          guard printed.updateValue(after, forKey: run.id) == nil else { continue }
+          if options.has("--json") {
+            try Output.write(
+              raw: String(decoding: try JSON.encode(run), as: UTF8.self).escapedJSONForTerminal + "\n")
+          } else {
+            try Output.write(
+              lines: [([run.endedAt ?? ""] + FleetCommand.line(run)).joined(separator: "  ")]
+                + FleetCommand.reasons(run).map { "  \($0)" })
+          }
+        }
+        isMore = runs.count == 1000
       }
+      last = max(last, after)
+      printed = printed.filter { $0.value > last.addingTimeInterval(-120) }
       Thread.sleep(forTimeInterval: 1)
     }
   }
