@@ -9,19 +9,19 @@ struct FleetEvents {
   /// What happened, at a time of this host's clock.
   enum Event {
     indirect case began(FleetRun, Date)
-    case entries(of: String, [JournalPage.Entry])
+    case entries(of: String, day: Int, [JournalPage.Entry])
     indirect case ended(FleetRun, Date)
 
     /// Each journal entry counts as one, and so do the beginning and the end of a run.
-    var count: Int { if case .entries(_, let entries) = self { entries.count } else { 1 } }
+    var count: Int { if case .entries(_, _, let entries) = self { entries.count } else { 1 } }
 
     /// Removes the oldest entries.
     ///
     /// - Returns: the removed ones; nil if there are no more than these entries.
     fileprivate mutating func removeFirst(_ number: Int) -> Event? {
-      guard case .entries(let run, let entries) = self, number < entries.count else { return nil }
-      self = .entries(of: run, Array(entries.dropFirst(number)))
-      return .entries(of: run, Array(entries.prefix(number)))
+      guard case .entries(let run, let day, let entries) = self, number < entries.count else { return nil }
+      self = .entries(of: run, day: day, Array(entries.dropFirst(number)))
+      return .entries(of: run, day: day, Array(entries.prefix(number)))
     }
   }
 
@@ -82,7 +82,7 @@ struct FleetEvents {
     }
     count -= removed.reduce(0) { $0 + $1.count }
     events = kept
-    return count > limit ? removed + take(count - limit) : removed
+    return count > limit ? removed + take(count - limit + limit / 4) : removed
   }
 }
 
@@ -102,7 +102,9 @@ package final class FleetHistory: Sendable {
   /// Waiting journal entries, and waiting runs. They take some ten megabytes.
   package static let limit = 50_000
   private static let interval = DispatchTimeInterval.milliseconds(300)
-  /// Events of one write. With the interval, 5,000 a second, so that a load test doesn't keep the database busy.
+  /// So that a load test doesn't keep the database busy.
+  private static let perSecond = 5_000.0
+  /// Events of one write.
   private static let batch = 1_500
 
   private struct State {
@@ -114,7 +116,17 @@ package final class FleetHistory: Sendable {
     var nextReport = ContinuousClock.now
     /// The days on which running environments have started.
     var days: [String: Int] = [:]
+    /// The ids of the restored environments, until the others have been noted as lost.
+    var restored: [String]?
     var isStopped = false
+
+    var isIdle: Bool { waiting.isEmpty && restored == nil }
+
+    /// - Returns: whether writing has to be scheduled.
+    mutating func schedule() -> Bool {
+      defer { isScheduled = true }
+      return !isScheduled
+    }
 
     mutating func drop(_ events: [FleetEvents.Event]) {
       for event in events {
@@ -139,8 +151,9 @@ package final class FleetHistory: Sendable {
     var connection: (any SQLConnection)?
     var partitions: Set<Int> = []
     var nextCleanUp = ContinuousClock.now
-    /// The ids of the restored environments, until those that are lost have been noted.
-    var kept: [String]?
+    /// How many events may be written at `refilled`.
+    var allowance = Double(FleetHistory.batch)
+    var refilled = ContinuousClock.now
     /// Whether the last write has failed.
     var isFailing = false
   }
@@ -175,8 +188,8 @@ package final class FleetHistory: Sendable {
 
   /// Notes what has happened in a run.
   package func add(_ entries: [JournalPage.Entry], of run: String) {
-    guard !entries.isEmpty, state.withLock({ $0.days[run] != nil }) else { return }
-    add(.entries(of: run, entries))
+    guard !entries.isEmpty, let day = state.withLock({ $0.days[run] }) else { return }
+    add(.entries(of: run, day: day, entries))
   }
 
   /// Notes that a run has ended.
@@ -188,8 +201,7 @@ package final class FleetHistory: Sendable {
       state.waiting.append(event)
       let dropped = state.waiting.trim(to: limit)
       state.drop(dropped)
-      defer { state.isScheduled = true }
-      return (!state.isScheduled, dropped)
+      return (state.schedule(), dropped)
     }
     // Freed here, and not under the lock.
     _ = consume dropped
@@ -200,13 +212,13 @@ package final class FleetHistory: Sendable {
   private func writeLater(after delay: DispatchTimeInterval) {
     queue.asyncAfter(deadline: .now() + delay) {
       guard !self.state.withLock({ $0.isStopped }) else { return }
-      let isWritten = self.write()
+      let outcome = self.write()
       self.reportDropped()
       let isMore = self.state.withLock { state in
-        state.isScheduled = (!state.waiting.isEmpty || state.newlyDropped > 0) && !state.isStopped
+        state.isScheduled = (!state.isIdle || state.newlyDropped > 0) && !state.isStopped
         return state.isScheduled
       }
-      if isMore { self.writeLater(after: isWritten ? Self.interval : .seconds(2)) }
+      if isMore { self.writeLater(after: outcome == .written ? Self.interval : .seconds(2)) }
     }
   }
 
@@ -217,15 +229,13 @@ package final class FleetHistory: Sendable {
     await withUnsafeContinuation { continuation in
       queue.async {
         self.writeAll(until: deadline)
+        self.reportDropped()
         let left = self.state.withLock { state in
-          let left = state.waiting.take(.max)
-          state.drop(left)
+          let left = state.waiting.take(.max).reduce(0) { $0 + $1.count }
+          state.dropped += left
           return left
         }
-        if !left.isEmpty {
-          self.log("the history of this host lacks its last \(left.reduce(0) { $0 + $1.count }) events")
-        }
-        self.reportDropped()
+        if left > 0 { self.log("the history of this host lacks its last \(left) events") }
         self.store.withLock { $0.connection = nil }
         continuation.resume()
       }
@@ -244,7 +254,7 @@ package final class FleetHistory: Sendable {
 
   /// On `queue`.
   private func writeAll(until deadline: ContinuousClock.Instant) {
-    while !state.withLock({ $0.waiting.isEmpty }), .now < deadline, write() {}
+    while !state.withLock({ $0.isIdle }), .now < deadline, write(isLimited: false) != .unreachable {}
   }
 
   /// Says how many events were dropped, twice a minute at most, and at the end.
@@ -257,42 +267,56 @@ package final class FleetHistory: Sendable {
     }
     guard dropped > 0 else { return }
     log(
-      "dropped \(dropped) events of the history: more than 5,000 happened in a second, or the fleet's database did not take them"
+      "dropped \(dropped) events of the history: they came faster than 5,000 a second for too long, or the fleet's database did not accept them"
     )
   }
 
+  private enum Outcome { case written, dropped, unreachable }
+
   /// Writes the oldest events, a batch at most. On `queue`.
   ///
-  /// - Returns: false if they could not be written.
+  /// - Parameter isLimited: whether the limit per second holds.
   @discardableResult
-  private func write() -> Bool {
-    let events = state.withLock { $0.waiting.take(Self.batch) }
-    guard !events.isEmpty else { return true }
+  private func write(isLimited: Bool = true) -> Outcome {
+    let events = store.withLock { store in
+      let now = ContinuousClock.now
+      let refill = Self.perSecond * ((now - store.refilled) / .seconds(1))
+      (store.allowance, store.refilled) = (min(store.allowance + refill, Double(Self.batch)), now)
+      let events = state.withLock { $0.waiting.take(isLimited ? Int(store.allowance) : Self.batch) }
+      store.allowance = max(store.allowance - Double(events.reduce(0) { $0 + $1.count }), 0)
+      return events
+    }
+    guard !events.isEmpty || state.withLock({ $0.restored != nil }) else { return .written }
     do {
       try store.withLock { store throws(CodedError) in
         do throws(CodedError) { try send(events, try open(&store), &store) } catch {
-          if error.kind == .noUpstream { store.connection = nil }
-          throw error
+          guard error.kind != .noUpstream else { throw error }
+          // Another host may have dropped the tables of a day.
+          store.partitions = []
+          try send(events, try open(&store), &store)
         }
         store.isFailing = false
       }
       for case .ended(let run, _) in events { state.withLock { $0.days[run.id] = nil } }
-      return true
+      return .written
     } catch {
+      let isAway = error.kind == .noUpstream
       let isNew = store.withLock { store in
         defer { store.isFailing = true }
-        // Another host may have dropped the tables of a day.
+        if isAway { store.connection = nil }
         store.partitions = []
         return !store.isFailing
       }
       if isNew { log("the history cannot be written: \(error.message)") }
-      state.withLock { state in
-        // The same statement would fail again in a reachable database.
-        guard error.kind == .noUpstream else { return state.drop(events) }
-        state.waiting.putBack(events)
-        state.drop(state.waiting.trim(to: limit))
+      let dropped = state.withLock { state in
+        if isAway { state.waiting.putBack(events) } else { state.restored = nil }
+        let dropped = isAway ? state.waiting.trim(to: limit) : events
+        state.drop(dropped)
+        return dropped
       }
-      return false
+      // Freed here, and not under the lock.
+      _ = consume dropped
+      return isAway ? .unreachable : .dropped
     }
   }
 
@@ -305,15 +329,18 @@ package final class FleetHistory: Sendable {
       // The tables are made by the leases' connection.
       try FleetSchema.check(connection)
     }
-    if let kept = store.kept {
-      try forgetOthers(than: kept, connection)
-      store.kept = nil
+    if let restored = state.withLock({ $0.restored }) {
+      try forgetOthers(than: restored, connection)
+      state.withLock { $0.restored = nil }
     }
     store.connection = connection
     return connection
   }
 
-  private func send(_ events: [FleetEvents.Event], _ connection: any SQLConnection, _ store: inout Store) throws(CodedError) {
+  private func send(_ events: [FleetEvents.Event], _ connection: any SQLConnection, _ store: inout Store)
+    throws(CodedError)
+  {
+    guard !events.isEmpty else { return }
     // The clock of the database counts; those of hosts differ.
     let now = try connection.query("SELECT \(connection.dialect.now)").first?.integer(0) ?? 0
     let offset = now - Self.microseconds(Date())
@@ -326,8 +353,8 @@ package final class FleetHistory: Sendable {
         runs.append((run, started[run.id] ?? Self.day(date), false, Self.microseconds(date) + offset))
       case .ended(let run, let date):
         runs.append((run, started[run.id] ?? Self.day(date), true, Self.microseconds(date) + offset))
-      case .entries(let run, let added):
-        guard let day = started[run] else { continue }
+      case .entries(let run, let day, let added):
+        let day = started[run] ?? day
         entries += added.map { (run, day, $0) }
       }
     }
@@ -436,14 +463,12 @@ package final class FleetHistory: Sendable {
   ///   - now: the time.
   package func forgetOthers(than kept: [String], at now: Date = .now) {
     let day = Self.day(now)
-    state.withLock { state in for id in kept where state.days[id] == nil { state.days[id] = day } }
-    queue.async { [self] in
-      store.withLock { store in
-        store.kept = kept
-        // Otherwise with the next connection.
-        _ = try? { () throws(CodedError) in _ = try open(&store) }()
-      }
+    let isFirst = state.withLock { state in
+      for id in kept where state.days[id] == nil { state.days[id] = day }
+      state.restored = kept
+      return state.schedule()
     }
+    if isFirst { writeLater(after: .seconds(0)) }
   }
 
   private func forgetOthers(than kept: [String], _ connection: any SQLConnection) throws(CodedError) {
@@ -541,7 +566,8 @@ package final class FleetHistory: Sendable {
   /// - Throws: ``CodedError`` if the database is unreachable.
   package func ended(after time: String?, limit: Int) async throws(CodedError) -> [FleetRun] {
     let after = time.flatMap(RFC3339.parse).map(Self.microseconds)
-    let firstDay = after.map { Self.day(microseconds: $0) - 1 } ?? Self.day(Date()) - days
+    // Runs have the day of their start, which may be long ago.
+    let firstDay = Self.day(Date()) - days
     return try await read { connection throws(CodedError) in
       let rows = try connection.query(
         """

@@ -150,13 +150,13 @@ struct FleetHistoryTests {
         switch event {
         case .began(let run, _): "+\(run.id)"
         case .ended(let run, _): "-\(run.id)"
-        case .entries(let run, let entries): run + ":" + entries.map { "\($0.number)" }.joined(separator: ",")
+        case .entries(let run, _, let entries): run + ":" + entries.map { "\($0.number)" }.joined(separator: ",")
         }
       }.joined(separator: " ")
     }
     events.append(.began(Self.run("a"), .now))
-    events.append(.entries(of: "a", (1...4).map(Self.entry)))
-    events.append(.entries(of: "b", (1...2).map(Self.entry)))
+    events.append(.entries(of: "a", day: 1, (1...4).map(Self.entry)))
+    events.append(.entries(of: "b", day: 1, (1...2).map(Self.entry)))
     events.append(.ended(Self.over("a"), .now))
     #expect(events.trim(to: 8).isEmpty && events.count == 8)
     let taken = events.take(3)
@@ -165,7 +165,7 @@ struct FleetHistoryTests {
     #expect(text(events.take(8)) == "+a a:1,2 a:3,4 b:1,2 -a" && events.isEmpty && events.count == 0)
     #expect(events.take(1).isEmpty)
     for event in taken { events.append(event) }
-    events.append(.entries(of: "a", (3...6).map(Self.entry)))
+    events.append(.entries(of: "a", day: 1, (3...6).map(Self.entry)))
     events.append(.ended(Self.over("a"), .now))
     // A quarter more than necessary.
     #expect(text(events.trim(to: 4)) == "a:1,2 a:3,4,5" && events.count == 3)
@@ -180,20 +180,24 @@ struct FleetHistoryTests {
     _ = try FleetDatabase(
       try address.connect(), host: FleetHost(id: "one", instance: "i", name: "one", version: "1"), key: nil)
     let history = Self.history(address)
-    let yesterday = Date.now.addingTimeInterval(-86_400)
-    for id in ["kept", "lost"] { history.began(Self.run(id), at: yesterday) }
+    let start = Date.now.addingTimeInterval(-5 * 86_400)
+    for id in ["kept", "lost"] { history.began(Self.run(id), at: start) }
     await history.stop()
     try server.stop()
-    let next = Self.history(address)
+    let (next, other) = (Self.history(address), Self.history(address, "two"))
     next.forgetOthers(than: ["kept"])
-    next.began(Self.run("new"))
     await next.flush()
     try server.start()
+    // Without anything else to write.
+    while try await other.run("lost")?.isLost != true { try await Task.sleep(for: .milliseconds(20)) }
+    next.began(Self.run("new"))
+    let time = RFC3339.format(.now.addingTimeInterval(-60))
     next.ended(Self.over("kept"))
-    #expect(try await next.run("lost")?.isLost == true)
     #expect(try await next.running().map(\.id) == ["new"])
-    #expect(try await next.ended(after: nil, limit: 10).map(\.id).sorted() == ["kept", "lost"])
+    // Also those that began days ago.
+    #expect(try await next.ended(after: time, limit: 10).map(\.id).sorted() == ["kept", "lost"])
     await next.stop()
+    await other.stop()
     try server.stop()
   }
 
