@@ -108,7 +108,7 @@ final class PeerPortserver {
 
   /// Terminates the process and waits for its end.
   func stop() {
-    process.interrupt()
+    process.terminate()
     process.waitUntilExit()
   }
 }
