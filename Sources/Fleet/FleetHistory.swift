@@ -276,6 +276,7 @@ package final class FleetHistory: Sendable {
   /// Writes the oldest events, a batch at most. On `queue`.
   ///
   /// - Parameter isLimited: whether the limit per second holds.
+  /// - Returns: what became of them.
   @discardableResult
   private func write(isLimited: Bool = true) -> Outcome {
     let events = store.withLock { store in
