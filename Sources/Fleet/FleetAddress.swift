@@ -61,8 +61,8 @@ package enum FleetAddress: Sendable, Equatable {
       }
       close(descriptor)
       let connection = try SQLiteConnection(path)
-      // Commits survive a crash of the process, and wait for the disk only at checkpoints. The cache of each connection has
-      // 200 KiB, since the system caches the file, too.
+      // Commits survive a crash of the process, and wait for the disk only at checkpoints. Each connection caches
+      // only 200 KiB, because the system caches the file as well.
       try connection.execute(
         """
         PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;

@@ -4,7 +4,7 @@ import Databases
 import Dispatch
 package import Foundation
 
-/// Events that wait to be written into the fleet's history, the oldest first.
+/// Events waiting to be written to the fleet's history, oldest first.
 struct FleetEvents {
   /// What happened, at a time of this host's clock.
   enum Event {
@@ -17,7 +17,7 @@ struct FleetEvents {
 
     /// Removes the oldest entries.
     ///
-    /// - Returns: the removed ones; nil if there are no more than these entries.
+    /// - Returns: the removed entries; nil, with nothing removed, if there are no others.
     fileprivate mutating func removeFirst(_ number: Int) -> Event? {
       guard case .entries(let run, let day, let entries) = self, number < entries.count else { return nil }
       self = .entries(of: run, day: day, Array(entries.dropFirst(number)))
@@ -54,14 +54,14 @@ struct FleetEvents {
     return taken
   }
 
-  /// Adds events that were taken, but not written.
+  /// Puts back events that were taken but not written.
   mutating func putBack(_ taken: [Event]) {
     events.insert(contentsOf: taken, at: 0)
     count += taken.reduce(0) { $0 + $1.count }
   }
 
-  /// If more than `limit` events wait, removes the oldest ones, and a quarter of `limit` in addition, so that this happens
-  /// rarely. Removes entries only if there are enough of them, since runs tell more.
+  /// If more than `limit` events are waiting, removes the oldest ones and a further quarter of `limit`, so that this rarely
+  /// happens. Removes beginnings and ends of runs only if there are too few entries.
   ///
   /// - Returns: the removed events.
   mutating func trim(to limit: Int) -> [Event] {
@@ -88,8 +88,8 @@ struct FleetEvents {
 
 /// Writes what happens in the environments of a host into the fleet's database, and reads what happened on all hosts.
 ///
-/// Writing never blocks: batches are sent in the background, at most 5,000 events a second. While more happens, or the
-/// database is unreachable or slow, a bounded number of events waits; beyond it the oldest are dropped and counted.
+/// Writing never blocks: batches are sent in the background, at most 5,000 events a second. If events arrive faster, or the
+/// database is slow or unreachable, up to ``limit`` of them wait; beyond that, the oldest are dropped and counted.
 ///
 /// ```swift
 /// let history = FleetHistory(address, host: host, days: 30) { reason in … }
@@ -99,10 +99,10 @@ struct FleetEvents {
 /// await history.stop()
 /// ```
 package final class FleetHistory: Sendable {
-  /// Waiting journal entries, and waiting runs. They take some ten megabytes.
+  /// How many events can wait. They take about ten megabytes.
   package static let limit = 50_000
   private static let interval = DispatchTimeInterval.milliseconds(300)
-  /// So that a load test doesn't keep the database busy.
+  /// How many events are written, so that a load test doesn't keep the database busy.
   private static let perSecond = 5_000.0
   /// Events of one write.
   private static let batch = 1_500
@@ -208,7 +208,7 @@ package final class FleetHistory: Sendable {
     if isFirst { writeLater(after: Self.interval) }
   }
 
-  /// Writes a batch, and further ones as long as something waits.
+  /// Writes a batch, and more for as long as events are waiting.
   private func writeLater(after delay: DispatchTimeInterval) {
     queue.asyncAfter(deadline: .now() + delay) {
       guard !self.state.withLock({ $0.isStopped }) else { return }
@@ -222,7 +222,7 @@ package final class FleetHistory: Sendable {
     }
   }
 
-  /// Writes what waits, and stops. Begins no further write after five seconds.
+  /// Writes the waiting events and stops. Starts no further write after five seconds.
   package func stop() async {
     state.withLock { $0.isStopped = true }
     let deadline = ContinuousClock.now + .seconds(5)
@@ -242,7 +242,7 @@ package final class FleetHistory: Sendable {
     }
   }
 
-  /// Returns once everything that was noted is written, or could not be.
+  /// Returns once all waiting events have been written, or could not be.
   package func flush() async {
     await withUnsafeContinuation { continuation in
       queue.async {
@@ -257,7 +257,7 @@ package final class FleetHistory: Sendable {
     while !state.withLock({ $0.isIdle }), .now < deadline, write(isLimited: false) != .unreachable {}
   }
 
-  /// Says how many events were dropped, twice a minute at most, and at the end.
+  /// Logs how many events were dropped, at most twice a minute and at the end.
   private func reportDropped() {
     let dropped = state.withLock { state in
       guard state.newlyDropped > 0, state.nextReport <= .now || state.isStopped else { return 0 }
@@ -273,10 +273,10 @@ package final class FleetHistory: Sendable {
 
   private enum Outcome { case written, dropped, unreachable }
 
-  /// Writes the oldest events, a batch at most. On `queue`.
+  /// Writes up to one batch of the oldest events. On `queue`.
   ///
-  /// - Parameter isLimited: whether the limit per second holds.
-  /// - Returns: what became of them.
+  /// - Parameter isLimited: whether the limit per second applies.
+  /// - Returns: what happened to the events.
   @discardableResult
   private func write(isLimited: Bool = true) -> Outcome {
     let events = store.withLock { store in

@@ -121,7 +121,7 @@ enum FleetTail {
     let start = newest.runs.first?.endedAt.flatMap(RFC3339.parse) ?? Date(timeIntervalSince1970: 0)
     var (last, printed) = (start, [String: Date]())
     while true {
-      // A busy host, or a slow database, delays the end of a run by seconds.
+      // The end of a run may be written late: a minute is read again.
       var after = max(start, last.addingTimeInterval(-60))
       var isMore = true
       while isMore {
