@@ -105,7 +105,6 @@ static const struct timespec *convert_if_realtime(const struct timespec *deadlin
 EACH(ORIGINAL);
 
 __attribute__((constructor)) static void find_all(void) {
-  find_page();
   EACH(FIND);
 }
 

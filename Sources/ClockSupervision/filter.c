@@ -120,7 +120,7 @@ static const struct sock_filter of_clocks[] = {
   IF(__NR_clock_gettime, 1, 0), ALLOW,
   LOAD(args[5]), IF(DIORAMA_CLOCK_MAGIC, 0, 1), ALLOW,
   LOAD(args[0]), NOTIFY_IF(CLOCK_REALTIME), NOTIFY_IF(CLOCK_REALTIME_COARSE), NOTIFY_IF(CLOCK_REALTIME_ALARM),
-  NOTIFY_IF(CLOCK_TAI), ALLOW,
+  NOTIFY_IF(CLOCK_TAI), NOTIFY_IF(DIORAMA_CLOCK_MAGIC), ALLOW,
 };
 
 // Not interrupted by signals once we have received a notification (Linux 5.19), as a runtime may send them all the time. Not

@@ -29,23 +29,13 @@
 #define SECOND INT64_C(1000000000)
 #define TRACING "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)"
 
-// How a program gets the page, without ptrace(2), which debuggers inside need for themselves:
+// How a program gets the clock, without ptrace(2), which debuggers inside need for themselves:
 //
-//  1. It calls what the filter reports. We add the page's descriptor to it, write the loader over the code that follows the
-//     call, and return from the call with a value that leaves every register as it was before.
-//  2. The loader maps the page, closes the descriptor, and calls the same again.
-//  3. We restore the code, check that the page is there, replace the functions of the vDSO, and let the call happen.
+//  1. At its start it makes a call that the filter reports, and we write our code over its vDSO.
+//  2. When that code is first called, it asks for the page's descriptor, maps the page, and gives us the address, which we
+//     write beside the code. Many programs end without having read the clock, and are started faster without this step.
 //
-// The program has one thread then, and no handlers of signals.
-
-// A program between 1 and 3.
-struct loading {
-  struct loading *next;
-  pid_t pid;
-  int memory;
-  uint64_t next_instruction, vdso, page;
-  unsigned char code[sizeof clock_loader];
-};
+// Where 2 fails, the code makes system calls, which we answer.
 
 struct diorama_clock_supervisor {
   // Read-only, so that no program can make its mapping writable.
@@ -56,7 +46,6 @@ struct diorama_clock_supervisor {
   struct vdso vdso;
   bool has_seed;
   struct randomness randomness;
-  struct loading *loadings;
   // Null if the network is not supervised.
   struct network *network;
   // The last process that was reported: its raw calls are no news.
@@ -120,17 +109,8 @@ void diorama_random_fill(
   random_stream(supervisor->randomness.processes[0].key, (int)purpose, 0, offset, bytes, length);
 }
 
-// Removes a program from the list.
-static void drop(struct loading **link) {
-  struct loading *loading = *link;
-  *link = loading->next;
-  close(loading->memory);
-  free(loading);
-}
-
 void diorama_clock_supervisor_free(struct diorama_clock_supervisor *supervisor) {
   if (!supervisor) return;
-  while (supervisor->loadings) drop(&supervisor->loadings);
   if (supervisor->clock) munmap((void *)supervisor->clock, sizeof *supervisor->clock);
   if (supervisor->page >= 0) close(supervisor->page);
   randomness_free(&supervisor->randomness);
@@ -165,21 +145,32 @@ static void report_network(struct diorama_clock_supervisor *supervisor, pid_t pi
   supervisor->report(supervisor->context, line);
 }
 
-// Reports a program that keeps the real clock: what failed, the error if there is one, and what to do.
-static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *call, int code, const char *advice) {
+// Reports a program whose clock is not as wanted: what it is, what failed, the error if there is one, and what to do.
+static void report_clock(
+  struct diorama_clock_supervisor *supervisor, pid_t pid, const char *state, const char *call, int code,
+  const char *advice) {
   char line[DIORAMA_CLOCK_ERROR];
-  struct name name = name_of(pid);
-  snprintf(line, sizeof line, "the clock of %s (process %d) stays real%s: %s%s%s; %s", name.text, pid,
-    supervisor->has_seed ? ", and its random values may be" : "", call, code ? ": " : "", code ? strerror(code) : "", advice);
+  snprintf(line, sizeof line, "the clock of %s (process %d) %s: %s%s%s; %s", name_of(pid).text, pid, state, call,
+    code ? ": " : "", code ? strerror(code) : "", advice);
   supervisor->reported = pid;
   supervisor->report(supervisor->context, line);
+}
+
+// Reports a program that keeps the real clock.
+static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *call, int code, const char *advice) {
+  const char *state = supervisor->has_seed ? "stays real, and its random values may be" : "stays real";
+  report_clock(supervisor, pid, state, call, code, advice);
+}
+
+static bool is_waiting(int listener, const struct seccomp_notif *call) {
+  return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0;
 }
 
 // As `report`, but not if the program was killed in the meantime.
 static void report_unless_killed(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, const char *failed, int code,
   const char *advice) {
-  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) report(supervisor, (pid_t)call->pid, failed, code, advice);
+  if (is_waiting(listener, call)) report(supervisor, (pid_t)call->pid, failed, code, advice);
 }
 
 static int open_memory(pid_t pid) {
@@ -188,174 +179,116 @@ static int open_memory(pid_t pid) {
   return open(path, O_RDWR | O_CLOEXEC);
 }
 
-// proc_pid_maps(5): finds the vDSO, and a free page right below another mapping, where the kernel would place one, too. Not
-// below the stack, which grows down. The loader maps the page only if it is still free.
-static bool find_vdso(pid_t pid, uint64_t *vdso, uint64_t *end, uint64_t *free_page) {
-  char path[64], line[512], content[4096];
-  snprintf(path, sizeof path, "/proc/%d/maps", pid);
-  FILE *maps = fopen(path, "re");
-  if (!maps) return false;
-  // Each read(2) costs as much as some lines.
-  setvbuf(maps, content, _IOFBF, sizeof content);
-  uint64_t last = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
-  *vdso = *end = *free_page = 0;
-  while (!*vdso && fgets(line, sizeof line, maps)) {
-    char *rest;
-    uint64_t start = strtoul(line, &rest, 16), stop = *rest == '-' ? strtoul(rest + 1, NULL, 16) : 0;
-    if (!stop) continue;
-    if (last && start - last >= 2 * page && !strstr(line, "[stack]")) *free_page = start - page;
-    last = stop;
-    if (!strstr(line, "[vdso]")) continue;
-    *vdso = start;
-    *end = stop;
-  }
-  errno = 0;
-  fclose(maps);
-  return *vdso && *free_page;
-}
+// Where the kernel has placed the vDSO of a program, and 16 random bytes (getauxval(3)). 0 if that is unknown.
+struct places {
+  uint64_t vdso, random;
+};
 
-// Replaces the 16 random bytes that the kernel places on the stack of a new program (getauxval(3), AT_RANDOM). C libraries
-// and Go read them after the call that reports the program.
-static void replace_initial_bytes(struct diorama_clock_supervisor *supervisor, const struct loading *loading) {
+// proc_pid_auxv(5).
+static struct places find_places(pid_t pid) {
   char path[64];
   Elf64_auxv_t entries[64];
-  snprintf(path, sizeof path, "/proc/%d/auxv", loading->pid);
+  struct places places = {0, 0};
+  snprintf(path, sizeof path, "/proc/%d/auxv", pid);
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t length = file < 0 ? -1 : read(file, entries, sizeof entries);
-  int code = errno;
-  if (file >= 0) close(file);
-  struct process *process = randomness_find(&supervisor->randomness, loading->pid);
-  for (ssize_t i = 0; process && i < length / (ssize_t)sizeof *entries; i++) {
-    unsigned char bytes[16];
-    if (entries[i].a_type != AT_RANDOM) continue;
-    random_stream(process->key, OF_CALL, process->calls++, 0, bytes, sizeof bytes);
-    if (pwrite(loading->memory, bytes, sizeof bytes, (off_t)entries[i].a_un.a_val) == sizeof bytes) return;
-    code = errno;
-  }
-  report(supervisor, loading->pid, "write of its random bytes (AT_RANDOM)", code, "free memory");
-}
-
-// A program before its loader. Returns whether the call is answered; if not, it happens as usual.
-static bool begin(
-  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
-  struct seccomp_notif_resp *answer) {
-  struct stat tasks;
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/task", call->pid);
-  // The number of links is that of threads, and two. Code that other threads may run is not replaced.
-  if (stat(path, &tasks) == 0 && tasks.st_nlink > 3) return false;
-  struct loading *loading = calloc(1, sizeof *loading);
-  if (!loading) {
-    report(supervisor, (pid_t)call->pid, "out of memory", 0, "free memory");
-    return false;
-  }
-  loading->next = supervisor->loadings;
-  loading->pid = (pid_t)call->pid;
-  loading->next_instruction = call->data.instruction_pointer;
-  supervisor->loadings = loading;
-  const char *failed = "open of /proc/PID/mem", *advice = TRACING;
-  uint64_t end;
-  loading->memory = open_memory(loading->pid);
-  if (loading->memory < 0) goto failed;
-  // The process that called is still there, so what was opened belongs to it.
-  if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) goto dropped;
-  failed = "search of the vDSO in /proc/PID/maps";
-  advice = "run it with a vDSO, or use --shift-dates";
-  if (!find_vdso(loading->pid, &loading->vdso, &end, &loading->page)) goto failed;
-  switch (vdso_state(&supervisor->vdso, loading->memory, loading->vdso)) {
-    case VDSO_ORIGINAL: break;
-    case VDSO_PATCHED: goto dropped;
-    case VDSO_UNKNOWN:
-      failed = "check of its vDSO, which differs from ours";
-      errno = 0;
-      goto failed;
-  }
-  if (supervisor->has_seed) replace_initial_bytes(supervisor, loading);
-  // Written as it is, to learn whether it can be written before there is something to undo.
-  failed = "write to /proc/PID/mem";
-  advice = "boot with proc_mem.force_override=always, or use --shift-dates";
-  size_t length = sizeof loading->code;
-  off_t place = (off_t)loading->next_instruction;
-  if (pread(loading->memory, loading->code, length, place) != (ssize_t)length
-    || pwrite(loading->memory, loading->code, length, place) != (ssize_t)length) goto failed;
-  struct seccomp_notif_addfd addition = {
-    .id = call->id, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
-  };
-  int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-  failed = "addition of a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD)";
-  advice = "use Linux 5.9 or later, and raise `ulimit -n`";
-  if (descriptor < 0) goto failed;
-  unsigned char loader[sizeof clock_loader];
-  uint32_t page_length = (uint32_t)sysconf(_SC_PAGESIZE);
-  memcpy(loader, clock_loader, sizeof loader);
-  memcpy(loader + loader_address_offset, &loading->page, sizeof loading->page);
-  memcpy(loader + loader_length_offset, &page_length, sizeof page_length);
-  for (size_t i = 0; i < sizeof loader_descriptor_offsets / sizeof *loader_descriptor_offsets; i++) {
-    memcpy(loader + loader_descriptor_offsets[i], &descriptor, sizeof descriptor);
-  }
-  if (pwrite(loading->memory, loader, length, place) != (ssize_t)length) {
-    failed = "write to /proc/PID/mem";
-    advice = "free memory";
-    pwrite(loading->memory, loading->code, length, place);
-    goto failed;
-  }
-  // The register of the result keeps its value: it holds the number of the call, or on arm64 the first argument.
-#if defined(__x86_64__)
-  answer->val = call->data.nr;
-#else
-  answer->val = (int64_t)call->data.args[0];
-#endif
-  answer->flags = 0;
-  return true;
-failed:
-  report_unless_killed(supervisor, listener, call, failed, errno, advice);
-dropped:
-  drop(&supervisor->loadings);
-  return false;
-}
-
-// The code that the loader has replaced is put back.
-static bool restore(const struct loading *loading) {
-  return pwrite(loading->memory, loading->code, sizeof loading->code, (off_t)loading->next_instruction)
-    == (ssize_t)sizeof loading->code;
-}
-
-// A program whose loader has run.
-static void finish(
-  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
-  const struct loading *loading) {
-  struct diorama_clock_page content;
-  const char *failed = "write of its code to /proc/PID/mem", *advice = "start it again: it cannot continue";
+  if (file < 0) return places;
+  ssize_t length = read(file, entries, sizeof entries);
+  close(file);
   errno = 0;
-  if (restore(loading)) {
-    failed = "mmap of the clock's page in it";
-    advice = "raise `ulimit -v`, or use --shift-dates";
-    errno = 0;
-    if (pread(loading->memory, &content, sizeof content, (off_t)loading->page) == sizeof content
-      && content.signature == DIORAMA_CLOCK_SIGNATURE) {
-      failed = "write of its vDSO to /proc/PID/mem";
-      advice = "free memory";
-      if (vdso_patch(&supervisor->vdso, loading->memory, loading->vdso, loading->page)) return;
-    }
+  for (ssize_t i = 0; i < length / (ssize_t)sizeof *entries; i++) {
+    if (entries[i].a_type == AT_SYSINFO_EHDR) places.vdso = entries[i].a_un.a_val;
+    if (entries[i].a_type == AT_RANDOM) places.random = entries[i].a_un.a_val;
   }
-  report_unless_killed(supervisor, listener, call, failed, errno, advice);
+  return places;
 }
 
-// Finds the program that called, if its loader has run. Forgets those that were killed before: the memory of a process that
-// has ended reads as empty, and its number may belong to another one now.
-static struct loading **find_loading(struct diorama_clock_supervisor *supervisor, const struct seccomp_notif *call) {
-  struct loading **found = NULL, **link = &supervisor->loadings;
-  while (*link) {
-    char byte;
-    struct loading *loading = *link;
-    if (pread(loading->memory, &byte, 1, (off_t)loading->next_instruction) != 1) {
-      drop(link);
-      continue;
-    }
-    if (loading->pid == (pid_t)call->pid && loading->next_instruction == call->data.instruction_pointer) found = link;
-    link = &loading->next;
+// Replaces the random bytes that the kernel places on the stack of a new program. C libraries and Go read them after the call
+// that reports the program.
+static void replace_initial_bytes(struct diorama_clock_supervisor *supervisor, pid_t pid, int memory, uint64_t place) {
+  unsigned char bytes[16];
+  struct process *process = randomness_find(&supervisor->randomness, pid);
+  errno = 0;
+  if (process && place) {
+    random_stream(process->key, OF_CALL, process->calls++, 0, bytes, sizeof bytes);
+    if (pwrite(memory, bytes, sizeof bytes, (off_t)place) == sizeof bytes) return;
   }
-  return found;
+  report(supervisor, pid, "write of its random bytes (AT_RANDOM)", errno, "free memory");
+}
+
+// A new program, or one that sets a thread pointer again, whose vDSO was patched before.
+static void patch(struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call) {
+  pid_t pid = (pid_t)call->pid;
+  const char *failed = "open of /proc/PID/mem", *advice = TRACING;
+  int memory = open_memory(pid), code = errno;
+  if (memory >= 0) {
+    struct places places = find_places(pid);
+    code = errno;
+    enum vdso_state state = places.vdso ? vdso_state(&supervisor->vdso, memory, places.vdso) : VDSO_UNKNOWN;
+    failed = places.vdso ? "check of its vDSO, which differs from ours" : "search of the vDSO in /proc/PID/auxv";
+    advice = "run it with a vDSO, or use --shift-dates";
+    // The process that called is still there, so what was opened belongs to it.
+    bool is_done = !is_waiting(listener, call) || state == VDSO_PATCHED;
+    if (!is_done && state == VDSO_ORIGINAL) {
+      if (supervisor->has_seed) replace_initial_bytes(supervisor, pid, memory, places.random);
+      failed = "write of its vDSO to /proc/PID/mem";
+      advice = "boot with proc_mem.force_override=always, or use --shift-dates";
+      is_done = vdso_patch(&supervisor->vdso, memory, places.vdso);
+      code = errno;
+    }
+    close(memory);
+    if (is_done) return;
+  }
+  report_unless_killed(supervisor, listener, call, failed, code, advice);
+}
+
+// Our code in a program, which maps the page.
+static void give_page(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, enum vdso_call what,
+  uint64_t vdso, struct seccomp_notif_resp *answer) {
+  int memory = open_memory((pid_t)call->pid);
+  if (memory < 0) return;
+  if (vdso_state(&supervisor->vdso, memory, vdso) != VDSO_PATCHED || !is_waiting(listener, call)) {
+    close(memory);
+    return;
+  }
+  const char *failed = NULL, *advice = "free memory";
+  answer->flags = 0;
+  answer->error = -EAGAIN;
+  errno = 0;
+  if (what == VDSO_ASKS) {
+    struct seccomp_notif_addfd addition = {
+      .id = call->id, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
+    };
+    int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+    if (descriptor >= 0) {
+      answer->error = 0;
+      answer->val = descriptor;
+    } else {
+      failed = "addition of a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD)";
+      advice = "use Linux 5.9 or later, and raise `ulimit -n`";
+    }
+  } else if ((int64_t)call->data.args[1] < 0) {
+    failed = "mmap of the clock's page";
+    advice = "raise `ulimit -v`";
+    errno = (int)-(int64_t)call->data.args[1];
+  } else {
+    uint64_t page = call->data.args[1];
+    struct diorama_clock_page content;
+    // Another thread may have closed the descriptor, as one that closes all does.
+    if (pread(memory, &content, sizeof content, (off_t)page) == sizeof content
+      && content.signature == DIORAMA_CLOCK_SIGNATURE) {
+      enum vdso_page taken = vdso_take_page(&supervisor->vdso, memory, vdso, page);
+      if (taken == VDSO_TAKEN) answer->error = 0;
+      if (taken == VDSO_NOT_WRITTEN) failed = "write of the page's address to /proc/PID/mem";
+    }
+  }
+  int code = errno;
+  close(memory);
+  if (failed && supervisor->reported != (pid_t)call->pid && is_waiting(listener, call)) {
+    report_clock(
+      supervisor, (pid_t)call->pid, "is read by slow system calls, and its deadlines stay real", failed,
+      code, advice);
+  }
 }
 
 // What a raw system call stores.
@@ -368,23 +301,22 @@ struct result {
 // Opens the memory of a program that makes a raw call, if its vDSO is patched: all its clocks are moved, or none. -1 if the
 // call is to happen as usual.
 static int open_patched(struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call) {
-  uint64_t vdso, end, unused;
   pid_t pid = (pid_t)call->pid;
   const char *failed = "open of /proc/PID/mem", *advice = TRACING;
-  int memory = open_memory(pid);
+  int memory = open_memory(pid), code = errno;
   if (memory >= 0) {
     failed = "a raw call of a clock, before the start of a C library";
     advice = "link it with one, or use --shift-dates";
-    errno = 0;
-    bool is_patched = find_vdso(pid, &vdso, &end, &unused)
-      && vdso_state(&supervisor->vdso, memory, vdso) == VDSO_PATCHED;
+    uint64_t vdso = find_places(pid).vdso, address = call->data.instruction_pointer, unused;
+    code = errno;
+    bool is_patched = vdso && vdso_state(&supervisor->vdso, memory, vdso) == VDSO_PATCHED;
     // Where the real clock is no counter that programs can read, the vDSO calls the kernel: our code needs its real time.
-    bool is_ours = is_patched && call->data.instruction_pointer >= vdso && call->data.instruction_pointer < end;
-    if (is_patched && !is_ours && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0) return memory;
+    bool is_ours = address - vdso < supervisor->vdso.size && vdso_call(&supervisor->vdso, address, &unused) != VDSO_IS_TOLD;
+    if (is_patched && !is_ours && is_waiting(listener, call)) return memory;
     close(memory);
     if (is_patched) return -1;
   }
-  if (supervisor->reported != pid) report_unless_killed(supervisor, listener, call, failed, errno, advice);
+  if (supervisor->reported != pid) report_unless_killed(supervisor, listener, call, failed, code, advice);
   return -1;
 }
 
@@ -393,7 +325,8 @@ static void tell_time(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
   struct seccomp_notif_resp *answer) {
   struct diorama_clock_record record = diorama_clock_read(supervisor->clock);
-  if (record.mode == DIORAMA_CLOCK_REAL) return;
+  bool is_unknown = call->data.nr == __NR_clock_gettime && call->data.args[0] == DIORAMA_CLOCK_MAGIC;
+  if (record.mode == DIORAMA_CLOCK_REAL || is_unknown) return;
   int memory = open_patched(supervisor, listener, call);
   if (memory < 0) return;
   struct timespec now;
@@ -439,7 +372,7 @@ static struct process *give_random(
   if ((flags & GRND_RANDOM) && (flags & GRND_INSECURE)) return NULL;
   int memory = open_memory(pid), code = errno;
   struct process *process = randomness_find(&supervisor->randomness, pid);
-  if (memory < 0 || !process || ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
+  if (memory < 0 || !process || !is_waiting(listener, call)) {
     if (memory >= 0) close(memory);
     if (memory < 0 && supervisor->reported != pid)
       report_unless_killed(supervisor, listener, call, "open of /proc/PID/mem", code, TRACING);
@@ -470,7 +403,7 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &received.call) != 0) return;
   const struct seccomp_notif *call = &received.call;
   struct seccomp_notif_resp answer = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-  bool is_start = false, has_begun = false;
+  uint64_t vdso;
   struct process *given = NULL;
   const char *problem = NULL;
   enum network_answer network = NETWORK_OTHER;
@@ -489,28 +422,17 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
 #else
   } else if (call->data.nr == __NR_set_tid_address || call->data.nr == __NR_sched_getaffinity) {
 #endif
-    is_start = true;
+    patch(supervisor, listener, call);
   } else if (call->data.nr == __NR_getrandom) {
     given = give_random(supervisor, listener, call, &answer);
   } else if (call->data.nr == __NR_set_robust_list) {
     if (randomness_is_process((pid_t)call->pid)) randomness_find(&supervisor->randomness, (pid_t)call->pid);
   } else {
-    tell_time(supervisor, listener, call, &answer);
-  }
-  if (is_start) {
-    struct loading **loading = find_loading(supervisor, call);
-    if (loading) {
-      finish(supervisor, listener, call, *loading);
-      drop(loading);
-    } else {
-      has_begun = begin(supervisor, listener, call, &answer);
-    }
+    enum vdso_call what = vdso_call(&supervisor->vdso, call->data.instruction_pointer, &vdso);
+    if (what == VDSO_ASKS || what == VDSO_GIVES) give_page(supervisor, listener, call, what, vdso, &answer);
+    else tell_time(supervisor, listener, call, &answer);
   }
   bool is_sent = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
   if (is_sent && given) given->calls++;
-  if (is_sent || !has_begun) return;
-  // A signal has interrupted the call, which will be repeated; or the program was killed.
-  restore(supervisor->loadings);
-  drop(&supervisor->loadings);
 }
 #endif

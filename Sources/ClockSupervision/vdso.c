@@ -41,22 +41,27 @@ static struct function find(const unsigned char *base, const char *name) {
   return (struct function){0, 0};
 }
 
-// The bytes after the image, up to the end of its last page.
-static struct function tail(const unsigned char *base) {
+// Where the image ends.
+static size_t length_of(const unsigned char *base) {
   const Elf64_Ehdr *header = (const void *)base;
   const Elf64_Phdr *segments = (const void *)(base + header->e_phoff);
-  size_t end = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize, page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t end = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
   for (int i = 0; i < header->e_phnum; i++) {
     size_t loaded = segments[i].p_offset + segments[i].p_filesz;
     if (segments[i].p_type == PT_LOAD && loaded > end) end = loaded;
   }
-  struct function rest = {(end + 15) & ~(size_t)15, 0};
-  while ((rest.offset + rest.size) % page != 0 && base[rest.offset + rest.size] == 0) rest.size++;
+  return end;
+}
+
+// The bytes after the image, up to the end of its last page.
+static struct function tail(const unsigned char *base, size_t size) {
+  struct function rest = {(length_of(base) + 15) & ~(size_t)15, 0};
+  while (rest.offset + rest.size < size && base[rest.offset + rest.size] == 0) rest.size++;
   return rest;
 }
 
 #if defined(__x86_64__)
-enum { JUMP = 5 };
+enum { JUMP = 5, ORIGINAL_ROOM = 32 };
 
 static void put_jump(unsigned char *bytes, size_t from, size_t to) {
   int32_t distance = (int32_t)(to - (from + JUMP));
@@ -118,7 +123,7 @@ static size_t put_original(unsigned char *bytes, size_t to, const unsigned char 
   return length + JUMP;
 }
 #else
-enum { JUMP = 8 };
+enum { JUMP = 8, ORIGINAL_ROOM = 32 };
 
 static void put_word(unsigned char *bytes, uint32_t word) { memcpy(bytes, &word, 4); }
 
@@ -152,12 +157,11 @@ static size_t put_original(unsigned char *bytes, size_t to, const unsigned char 
 }
 #endif
 
-static void add_patch(struct vdso *vdso, const unsigned char *base, size_t offset, const void *bytes, size_t length) {
-  struct patch *patch = &vdso->patches[vdso->count++];
-  patch->offset = offset;
-  patch->length = length;
-  memcpy(patch->bytes, bytes, length);
-  memcpy(patch->original, base + offset, length);
+// Writes over the image.
+static void put(struct vdso *vdso, size_t offset, const void *bytes, size_t length) {
+  memcpy(vdso->image + offset, bytes, length);
+  if (offset < vdso->start) vdso->start = offset;
+  if (offset + length > vdso->end) vdso->end = offset + length;
 }
 
 static bool fail_unknown(char *error) {
@@ -167,18 +171,19 @@ static bool fail_unknown(char *error) {
   return false;
 }
 
+// The vDSO of this process.
+static const unsigned char *own_vdso(void) { return (const unsigned char *)getauxval(AT_SYSINFO_EHDR); }
+
 bool vdso_prepare_random(struct vdso *vdso, char *error) {
-  const unsigned char *base = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
-  struct function getrandom = find(base, FUNCTION("getrandom"));
+  struct function getrandom = find(own_vdso(), FUNCTION("getrandom"));
   if (!getrandom.offset) return true;
-  if (getrandom.size < sizeof random_code) return fail_unknown(error);
-  add_patch(vdso, base, getrandom.offset, random_code, sizeof random_code);
+  if (getrandom.size < sizeof random_code || getrandom.offset + getrandom.size > VDSO_ROOM) return fail_unknown(error);
+  put(vdso, getrandom.offset, random_code, sizeof random_code);
   return true;
 }
 
 bool vdso_prepare(struct vdso *vdso, char *error) {
-  memset(vdso, 0, sizeof *vdso);
-  const unsigned char *base = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+  const unsigned char *base = own_vdso();
   struct timespec where;
   if (!base) {
     snprintf(error, DIORAMA_CLOCK_ERROR,
@@ -190,22 +195,24 @@ bool vdso_prepare(struct vdso *vdso, char *error) {
       "an isolated program cannot isolate another one; run it outside of `diorama run`");
     return false;
   }
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (length_of(base) + page - 1) / page * page;
+  *vdso = (struct vdso){.size = size, .start = size};
+  memcpy(vdso->image, base, size < VDSO_ROOM ? size : VDSO_ROOM);
   struct function gettime = find(base, FUNCTION("clock_gettime")), timeofday = find(base, FUNCTION("gettimeofday"));
   struct function time = find(base, FUNCTION("time"));
   // Our code goes into the body of gettimeofday, which it replaces, or else after the image.
-  size_t size = sizeof clock_code + 48;
-  struct function room = {(timeofday.offset + JUMP + 15) & ~(size_t)15, 0};
-  if (timeofday.offset) room.size = timeofday.offset + timeofday.size - room.offset;
-  if (!timeofday.offset || timeofday.size < size + 32) room = tail(base);
+  unsigned char bytes[sizeof clock_code + ORIGINAL_ROOM];
+  size_t body = (timeofday.offset + JUMP + 15) & ~(size_t)15, length = sizeof clock_code;
+  struct function room = {body, timeofday.offset + timeofday.size - body};
+  if (!timeofday.offset || timeofday.size < sizeof bytes || room.size < sizeof bytes) room = tail(base, size);
   if (gettime.size < 2 * JUMP || (timeofday.offset && timeofday.size < JUMP) || (time.offset && time.size < JUMP)
-    || room.size < size) return fail_unknown(error);
-  unsigned char bytes[CODE_ROOM];
-  _Static_assert(sizeof clock_code + 48 <= CODE_ROOM, "the code and the moved instructions fit");
+    || room.size < sizeof bytes || room.offset + sizeof bytes > VDSO_ROOM || gettime.offset + JUMP > VDSO_ROOM
+    || timeofday.offset + JUMP > VDSO_ROOM || time.offset + JUMP > VDSO_ROOM) return fail_unknown(error);
   memcpy(bytes, clock_code, sizeof clock_code);
-  size_t length = sizeof clock_code;
   length += put_original(bytes + length, room.offset + length, base, gettime.offset);
-  vdso->page_offset = clock_page_offset;
-  add_patch(vdso, base, room.offset, bytes, length);
+  put(vdso, room.offset, bytes, length);
+  vdso->code = room.offset;
+  vdso->gettime = gettime.offset;
   const struct {
     struct function function;
     size_t code;
@@ -215,33 +222,48 @@ bool vdso_prepare(struct vdso *vdso, char *error) {
   for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++) {
     if (!replaced[i].function.offset) continue;
     put_jump(bytes, replaced[i].function.offset, room.offset + replaced[i].code);
-    add_patch(vdso, base, replaced[i].function.offset, bytes, JUMP);
+    put(vdso, replaced[i].function.offset, bytes, JUMP);
   }
   return true;
 }
 
 enum vdso_state vdso_state(const struct vdso *vdso, int memory, uint64_t base) {
-  const struct patch *last = &vdso->patches[vdso->count - 1];
   unsigned char found[JUMP];
-  if (pread(memory, found, JUMP, (off_t)(base + last->offset)) != JUMP) return VDSO_UNKNOWN;
-  if (memcmp(found, last->bytes, JUMP) == 0) return VDSO_PATCHED;
-  return memcmp(found, last->original, JUMP) == 0 ? VDSO_ORIGINAL : VDSO_UNKNOWN;
+  if (pread(memory, found, JUMP, (off_t)(base + vdso->gettime)) != JUMP) return VDSO_UNKNOWN;
+  if (memcmp(found, vdso->image + vdso->gettime, JUMP) == 0) return VDSO_PATCHED;
+  return memcmp(found, own_vdso() + vdso->gettime, JUMP) == 0 ? VDSO_ORIGINAL : VDSO_UNKNOWN;
 }
 
-bool vdso_patch(const struct vdso *vdso, int memory, uint64_t base, uint64_t page) {
-  for (size_t i = 0; i < vdso->count; i++) {
-    const struct patch *patch = &vdso->patches[i];
-    unsigned char bytes[CODE_ROOM];
-    memcpy(bytes, patch->bytes, patch->length);
-    if (i == 0) memcpy(bytes + vdso->page_offset, &page, sizeof page);
-    if (pwrite(memory, bytes, patch->length, (off_t)(base + patch->offset)) == (ssize_t)patch->length) continue;
-    // The program has not read the clock yet.
-    for (size_t undone = 0; undone <= i; undone++) {
-      const struct patch *written = &vdso->patches[undone];
-      if (pwrite(memory, written->original, written->length, (off_t)(base + written->offset)) < 0) break;
-    }
-    return false;
+bool vdso_patch(const struct vdso *vdso, int memory, uint64_t base) {
+  size_t length = vdso->end - vdso->start;
+  off_t place = (off_t)(base + vdso->start);
+  ssize_t written = pwrite(memory, vdso->image + vdso->start, length, place);
+  if (written == (ssize_t)length) return true;
+  // The program has not read the clock yet. What was written once can be written again.
+  if (written > 0) (void)!pwrite(memory, own_vdso() + vdso->start, (size_t)written, place);
+  return false;
+}
+
+enum vdso_call vdso_call(const struct vdso *vdso, uint64_t address, uint64_t *base) {
+  static const size_t calls[] = {
+    [VDSO_ASKS] = clock_asked_offset, [VDSO_GIVES] = clock_given_offset, [VDSO_IS_TOLD] = clock_told_offset,
+  };
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  for (enum vdso_call call = VDSO_ASKS; call < VDSO_OTHER; call++) {
+    *base = address - vdso->code - calls[call];
+    if (*base % page == 0) return call;
   }
-  return true;
+  return VDSO_OTHER;
+}
+
+enum vdso_page vdso_take_page(const struct vdso *vdso, int memory, uint64_t base, uint64_t page) {
+  off_t place = (off_t)(base + vdso->code);
+  unsigned char is_loaded = 0;
+  if (pread(memory, &is_loaded, 1, place + clock_loaded_offset) != 1) return VDSO_NOT_WRITTEN;
+  if (is_loaded) return VDSO_HAS_ONE;
+  // A thread that sees the second one, of one byte, sees the first one whole.
+  is_loaded = 1;
+  return pwrite(memory, &page, sizeof page, place + clock_page_offset) == sizeof page
+    && pwrite(memory, &is_loaded, 1, place + clock_loaded_offset) == 1 ? VDSO_TAKEN : VDSO_NOT_WRITTEN;
 }
 #endif

@@ -6,19 +6,14 @@
 
 // What to write over the vDSO, which is the same for every 64-bit program of a kernel, but for its address.
 
-enum { PATCHES = 5, CODE_ROOM = 512 };
-
-struct patch {
-  size_t offset, length;
-  unsigned char bytes[CODE_ROOM], original[CODE_ROOM];
-};
+enum { VDSO_ROOM = 16384 };
 
 struct vdso {
-  // The code first, then jumps to it from the functions that it replaces.
-  struct patch patches[PATCHES];
-  size_t count;
-  // Where the address of the page goes, in the bytes of the first patch.
-  size_t page_offset;
+  // Of the original one in whole pages, and its image with our code, which differs from `start` to `end`.
+  size_t size, start, end;
+  unsigned char image[VDSO_ROOM];
+  // Where our code is, and the function from which a jump leads there.
+  size_t code, gettime;
 };
 
 /// Finds the functions in the vDSO of this process. Returns whether they can be replaced; if not, `error` has one line.
@@ -32,5 +27,17 @@ enum vdso_state { VDSO_ORIGINAL, VDSO_PATCHED, VDSO_UNKNOWN };
 /// Whether a process, open in `memory`, has a vDSO at `base` that is as ours or has been patched.
 enum vdso_state vdso_state(const struct vdso *vdso, int memory, uint64_t base);
 
-/// Replaces the functions of a process that has the clock's page at `page`. Writes nothing or everything.
-bool vdso_patch(const struct vdso *vdso, int memory, uint64_t base, uint64_t page);
+/// Replaces the functions of a process. Writes nothing or everything.
+bool vdso_patch(const struct vdso *vdso, int memory, uint64_t base);
+
+/// Which system call of our code returns to an address: the one that asks for the page's descriptor, the one that gives the
+/// page's address, the one that is told the time where there is no page, or another call.
+enum vdso_call { VDSO_ASKS, VDSO_GIVES, VDSO_IS_TOLD, VDSO_OTHER };
+
+/// `base` becomes that of the vDSO, if our code is in it, which only `vdso_state` tells.
+enum vdso_call vdso_call(const struct vdso *vdso, uint64_t address, uint64_t *base);
+
+enum vdso_page { VDSO_TAKEN, VDSO_HAS_ONE, VDSO_NOT_WRITTEN };
+
+/// Tells our code where the page is, unless another thread has done so.
+enum vdso_page vdso_take_page(const struct vdso *vdso, int memory, uint64_t base, uint64_t page);

@@ -8,8 +8,8 @@
 #include "ConnectionTable.h"
 
 // Gives the programs of an environment its clock, without their knowledge: a seccomp filter reports each new program, and
-// the supervisor maps the clock's page into it and replaces the functions of its vDSO that tell the time. Realtime clocks
-// follow the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
+// the supervisor replaces the functions of its vDSO that tell the time, which map the clock's page when they are first called.
+// Realtime clocks follow the page; monotonic and processor clocks, sleeps, timeouts and file times stay real.
 //
 // With a seed, programs get random values that depend on it: the supervisor answers getrandom(2), and replaces the random
 // bytes that the kernel passes to each new program (AT_RANDOM). A value depends on the seed, on the place of its process in

@@ -1,6 +1,6 @@
 // Programs that read clocks, or wait, and print what happened. Each is a command of its own:
 //
-//     programs raw | deadlines | follow | torn | speed | spawn N PATH | kill N PATH | signals | inside | page
+//     programs raw | deadlines | follow | torn | speed | spawn N PATH | kill N PATH | signals | first N | full | inside | page
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -335,6 +336,73 @@ static int signals(void) {
   return 0;
 }
 
+// A process whose first reads of the clock are those of four threads and of a handler of signals, all at once. Returns how many
+// were wrong; each mapping of the page but one, and each of its descriptors, counts as one more.
+static int64_t first;
+static int first_wrong;
+static pthread_barrier_t first_start;
+
+static void read_first(int number) {
+  (void)number;
+  if (now(CLOCK_REALTIME) != first) __atomic_add_fetch(&first_wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void *read_together(void *unused) {
+  pthread_barrier_wait(&first_start);
+  read_first(0);
+  return unused;
+}
+
+static int read_at_once(void) {
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  char line[512], path[64], target[64];
+  int mapped = 0;
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = read_first, .sa_flags = SA_RESTART}, NULL);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 100}, {0, 100}}, NULL);
+  pthread_barrier_init(&first_start, NULL, THREADS);
+  for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, read_together, NULL);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+  FILE *maps = fopen("/proc/self/maps", "re");
+  while (maps && fgets(line, sizeof line, maps)) mapped += strstr(line, "diorama-clock") != NULL;
+  fclose(maps);
+  for (int i = 0; i < 64; i++) {
+    snprintf(path, sizeof path, "/proc/self/fd/%d", i);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length < 0) continue;
+    target[length] = 0;
+    first_wrong += strstr(target, "diorama-clock") != NULL;
+  }
+  return first_wrong + abs(mapped - 1);
+}
+
+// The first reads of many processes. A raw call tells the time, and leaves the first read to them.
+static int read_first_times(int times) {
+  int wrong = 0, status;
+  first = raw_now(CLOCK_REALTIME);
+  for (int i = 0; i < times; i++) {
+    pid_t child = fork();
+    if (child == 0) _exit(read_at_once() != 0);
+    if (waitpid(child, &status, 0) != child || status != 0) wrong++;
+  }
+  print("wrong", wrong);
+  return 0;
+}
+
+// Reads clocks where nothing more can be mapped.
+static int full(void) {
+  char room[BUFSIZ];
+  setvbuf(stdout, room, _IOFBF, sizeof room);
+  if (setrlimit(RLIMIT_AS, &(struct rlimit){0, 0}) != 0) return 1;
+  print("realtime", now(CLOCK_REALTIME));
+  print("again", now(CLOCK_REALTIME));
+  print("tai", now(CLOCK_TAI));
+  print("raw realtime", raw_now(CLOCK_REALTIME));
+  fflush(stdout);
+  return 0;
+}
+
 // Makes a raw call from inside of the vDSO, as its own functions do where they cannot read the counter of the real clock.
 static int inside(void) {
 #if defined(__x86_64__)
@@ -374,6 +442,8 @@ int main(int count, char **words) {
   if (strcmp(name, "spawn") == 0 && count > 3) return spawn(atoi(words[2]), words[3]);
   if (strcmp(name, "kill") == 0 && count > 3) return kill_all(atoi(words[2]), words[3]);
   if (strcmp(name, "signals") == 0) return signals();
+  if (strcmp(name, "first") == 0 && count > 2) return read_first_times(atoi(words[2]));
+  if (strcmp(name, "full") == 0) return full();
   if (strcmp(name, "inside") == 0) return inside();
   if (strcmp(name, "page") == 0) return page();
   fprintf(stderr, "programs: no such program: %s\n", name);
