@@ -3,13 +3,13 @@
 // so it is converted here: a wait takes as long in real time as from what the clock shows now to the deadline. Durations and
 // monotonic deadlines are passed on unchanged.
 //
-// Does nothing in a program whose vDSO is not patched. A clock that is moved while a program waits does not change the wait.
+// Does nothing in a program whose vDSO is not patched, or which cannot map the clock's page. A clock that is moved while a program waits does not change the wait.
 // A frozen clock shows no deadline: what waits again until the clock does, as Java's awaitUntil and wall timers of Dispatch,
 // waits until the clock is moved. Not converted: deadlines of raw system calls (futex, io_uring). File times stay real, both
 // those that are read and those that are set.
 //
-// No allocation, no locks, and no system call but of the real clock, so each function is as safe in a handler of a signal
-// and between fork and exec as the one that it calls.
+// No allocation, no locks, and no system calls but those that read the real clock and map the page, so each function is as
+// safe in a signal handler and between fork and exec as the one that it calls.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,8 +39,11 @@ static const struct diorama_clock_page *find_page(void) {
   if (found) return found;
   struct timespec where = {0, 0};
   int code = errno;
-  if (clock_gettime(DIORAMA_CLOCK_MAGIC, &where) == 0 && where.tv_sec) found = (const void *)where.tv_sec;
+  int result = clock_gettime(DIORAMA_CLOCK_MAGIC, &where), problem = errno;
+  if (result == 0 && where.tv_sec) found = (const void *)where.tv_sec;
   errno = code;
+  // There is no page yet: it is asked for again with the next deadline.
+  if (result != 0 && problem == EAGAIN) return &none;
   if (!found || found->signature != DIORAMA_CLOCK_SIGNATURE) found = &none;
   __atomic_store_n(&page, found, __ATOMIC_RELEASE);
   return found;

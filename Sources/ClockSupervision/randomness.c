@@ -66,8 +66,8 @@ static bool is_ended(char state) { return state == 'Z' || state == 'X'; }
 
 bool randomness_is_process(pid_t thread) { return syscall(SYS_tgkill, thread, thread, 0) == 0 || errno != ESRCH; }
 
-// The process of a thread: proc_pid_status(5).
-static pid_t read_process(pid_t thread) {
+// proc_pid_status(5).
+pid_t randomness_process(pid_t thread) {
   char path[64], text[1024];
   if (randomness_is_process(thread)) return thread;
   snprintf(path, sizeof path, "/proc/%d/status", thread);
@@ -163,7 +163,7 @@ struct process *randomness_find(struct randomness *randomness, pid_t thread) {
   if (!read_stat(thread, &its)) return NULL;
   size_t known = find_by_id(randomness, thread);
   if (known && randomness->processes[known].start == its.start) return &randomness->processes[known];
-  pid_t pid = read_process(thread);
+  pid_t pid = randomness_process(thread);
   if (pid != thread) return randomness_find(randomness, pid);
   forget_ended(randomness);
   size_t parent = find_by_id(randomness, its.parent);

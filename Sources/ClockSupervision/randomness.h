@@ -37,6 +37,9 @@ void random_stream(
 /// Whether a thread is the first one of its process.
 bool randomness_is_process(pid_t thread);
 
+/// The process of a thread.
+pid_t randomness_process(pid_t thread);
+
 /// The process of a thread. A process gets its place when this is called for it, or for a younger child of its parent, so
 /// call it for each new process. NULL if the process has ended, or there is no memory. Valid until the next call.
 struct process *randomness_find(struct randomness *randomness, pid_t thread);

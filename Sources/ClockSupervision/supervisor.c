@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,10 +19,9 @@
 #include "network.h"
 #include "randomness.h"
 #include "vdso.h"
-#if defined(__x86_64__)
-#include "code_x86_64.h"
-#else
-#include "code_arm64.h"
+
+#ifndef SECCOMP_ADDFD_FLAG_SEND
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
 #define SECOND INT64_C(1000000000)
@@ -33,9 +31,9 @@
 //
 //  1. At its start it makes a call that the filter reports, and we write our code over its vDSO.
 //  2. When that code is first called, it asks for the page's descriptor, maps the page, and gives us the address, which we
-//     write beside the code. Many programs end without having read the clock, and are started faster without this step.
+//     write beside the code. Many programs never read the clock, and start faster without this step.
 //
-// Where 2 fails, the code makes system calls, which we answer.
+// If step 2 fails, the code falls back to system calls, which we answer.
 
 struct diorama_clock_supervisor {
   // Read-only, so that no program can make its mapping writable.
@@ -48,8 +46,9 @@ struct diorama_clock_supervisor {
   struct randomness randomness;
   // Null if the network is not supervised.
   struct network *network;
-  // The last process that was reported: its raw calls are no news.
-  pid_t reported;
+  // The last processes that were reported: their next calls are no news.
+  pid_t reported[64];
+  size_t reports;
 };
 
 struct diorama_clock_supervisor *diorama_clock_supervisor_create(
@@ -136,24 +135,39 @@ static struct name name_of(pid_t pid) {
   return name;
 }
 
-// Reports a program that cannot use the network, and why.
-static void report_network(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *problem) {
-  char line[DIORAMA_CLOCK_ERROR];
-  if (supervisor->reported == pid) return;
-  snprintf(line, sizeof line, "%s (process %d) has no network: %s", name_of(pid).text, pid, problem);
-  supervisor->reported = pid;
+static bool is_reported(const struct diorama_clock_supervisor *supervisor, pid_t thread) {
+  enum { ROOM = sizeof supervisor->reported / sizeof *supervisor->reported };
+  pid_t pid = randomness_process(thread);
+  for (size_t i = 0; i < ROOM; i++)
+    if (supervisor->reported[i] == pid) return true;
+  return false;
+}
+
+// Sends a line about a process, and remembers it.
+static void send_report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *line) {
+  enum { ROOM = sizeof supervisor->reported / sizeof *supervisor->reported };
+  supervisor->reported[supervisor->reports++ % ROOM] = pid;
   supervisor->report(supervisor->context, line);
 }
 
-// Reports a program whose clock is not as wanted: what it is, what failed, the error if there is one, and what to do.
+// Reports a program that cannot use the network, and why.
+static void report_network(struct diorama_clock_supervisor *supervisor, pid_t thread, const char *problem) {
+  char line[DIORAMA_CLOCK_ERROR];
+  if (is_reported(supervisor, thread)) return;
+  pid_t pid = randomness_process(thread);
+  snprintf(line, sizeof line, "%s (process %d) has no network: %s", name_of(pid).text, pid, problem);
+  send_report(supervisor, pid, line);
+}
+
+// Reports a program whose clock is not set up as intended: its state, what failed, the error if there is one, and what to do.
 static void report_clock(
-  struct diorama_clock_supervisor *supervisor, pid_t pid, const char *state, const char *call, int code,
+  struct diorama_clock_supervisor *supervisor, pid_t thread, const char *state, const char *call, int code,
   const char *advice) {
+  pid_t pid = randomness_process(thread);
   char line[DIORAMA_CLOCK_ERROR];
   snprintf(line, sizeof line, "the clock of %s (process %d) %s: %s%s%s; %s", name_of(pid).text, pid, state, call,
     code ? ": " : "", code ? strerror(code) : "", advice);
-  supervisor->reported = pid;
-  supervisor->report(supervisor->context, line);
+  send_report(supervisor, pid, line);
 }
 
 // Reports a program that keeps the real clock.
@@ -193,8 +207,9 @@ static struct places find_places(pid_t pid) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return places;
   ssize_t length = read(file, entries, sizeof entries);
+  int code = length < 0 ? errno : 0;
   close(file);
-  errno = 0;
+  errno = code;
   for (ssize_t i = 0; i < length / (ssize_t)sizeof *entries; i++) {
     if (entries[i].a_type == AT_SYSINFO_EHDR) places.vdso = entries[i].a_un.a_val;
     if (entries[i].a_type == AT_RANDOM) places.random = entries[i].a_un.a_val;
@@ -241,35 +256,54 @@ static void patch(struct diorama_clock_supervisor *supervisor, int listener, con
   report_unless_killed(supervisor, listener, call, failed, code, advice);
 }
 
-// Our code in a program, which maps the page.
-static void give_page(
+// Adds the page's descriptor to a program as the result of its call. Since Linux 5.14 this answers the call, too, so that a
+// signal cannot make a program repeat it, and get another descriptor.
+static bool add_page(
+  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
+  struct seccomp_notif_resp *answer, bool *is_sent) {
+  struct seccomp_notif_addfd addition = {
+    .id = call->id, .flags = SECCOMP_ADDFD_FLAG_SEND, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
+  };
+  int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+  *is_sent = descriptor >= 0;
+  if (descriptor < 0 && errno == EINVAL) {
+    addition.flags = 0;
+    descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+  }
+  if (descriptor < 0) return false;
+  answer->error = 0;
+  answer->val = descriptor;
+  return true;
+}
+
+// Answers our code when it asks for the page, or gives its address. Returns whether the answer was sent.
+static bool give_page(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, enum vdso_call what,
   uint64_t vdso, struct seccomp_notif_resp *answer) {
-  int memory = open_memory((pid_t)call->pid);
-  if (memory < 0) return;
-  if (vdso_state(&supervisor->vdso, memory, vdso) != VDSO_PATCHED || !is_waiting(listener, call)) {
-    close(memory);
-    return;
+  int memory = open_memory((pid_t)call->pid), code = errno;
+  if (memory < 0 && !is_reported(supervisor, (pid_t)call->pid)) {
+    // proc(5): it was opened when the program started.
+    report_unless_killed(
+      supervisor, listener, call, "open of /proc/PID/mem after PR_SET_DUMPABLE, before it has read the clock", code,
+      "use --isolate=namespaces");
   }
+  if (memory < 0 || vdso_state(&supervisor->vdso, memory, vdso) != VDSO_PATCHED || !is_waiting(listener, call)) {
+    if (memory >= 0) close(memory);
+    return false;
+  }
+  bool is_sent = false;
   const char *failed = NULL, *advice = "free memory";
   answer->flags = 0;
   answer->error = -EAGAIN;
   errno = 0;
   if (what == VDSO_ASKS) {
-    struct seccomp_notif_addfd addition = {
-      .id = call->id, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
-    };
-    int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-    if (descriptor >= 0) {
-      answer->error = 0;
-      answer->val = descriptor;
-    } else {
+    if (!add_page(supervisor, listener, call, answer, &is_sent)) {
       failed = "addition of a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD)";
       advice = "use Linux 5.9 or later, and raise `ulimit -n`";
     }
   } else if ((int64_t)call->data.args[1] < 0) {
     failed = "mmap of the clock's page";
-    advice = "raise `ulimit -v`";
+    advice = "free memory, and raise `ulimit -v`";
     errno = (int)-(int64_t)call->data.args[1];
   } else {
     uint64_t page = call->data.args[1];
@@ -282,13 +316,13 @@ static void give_page(
       if (taken == VDSO_NOT_WRITTEN) failed = "write of the page's address to /proc/PID/mem";
     }
   }
-  int code = errno;
+  code = errno;
   close(memory);
-  if (failed && supervisor->reported != (pid_t)call->pid && is_waiting(listener, call)) {
+  if (failed && !is_reported(supervisor, (pid_t)call->pid) && is_waiting(listener, call)) {
     report_clock(
-      supervisor, (pid_t)call->pid, "is read by slow system calls, and its deadlines stay real", failed,
-      code, advice);
+      supervisor, (pid_t)call->pid, "is read through slow system calls, and its deadlines stay real", failed, code, advice);
   }
+  return is_sent;
 }
 
 // What a raw system call stores.
@@ -307,16 +341,17 @@ static int open_patched(struct diorama_clock_supervisor *supervisor, int listene
   if (memory >= 0) {
     failed = "a raw call of a clock, before the start of a C library";
     advice = "link it with one, or use --shift-dates";
-    uint64_t vdso = find_places(pid).vdso, address = call->data.instruction_pointer, unused;
+    uint64_t vdso = find_places(pid).vdso, address = call->data.instruction_pointer, base;
     code = errno;
     bool is_patched = vdso && vdso_state(&supervisor->vdso, memory, vdso) == VDSO_PATCHED;
     // Where the real clock is no counter that programs can read, the vDSO calls the kernel: our code needs its real time.
-    bool is_ours = address - vdso < supervisor->vdso.size && vdso_call(&supervisor->vdso, address, &unused) != VDSO_IS_TOLD;
+    bool is_read = vdso_call(&supervisor->vdso, address, &base) == VDSO_READS && base == vdso;
+    bool is_ours = address - vdso < supervisor->vdso.size && !is_read;
     if (is_patched && !is_ours && is_waiting(listener, call)) return memory;
     close(memory);
     if (is_patched) return -1;
   }
-  if (supervisor->reported != pid) report_unless_killed(supervisor, listener, call, failed, code, advice);
+  if (!is_reported(supervisor, pid)) report_unless_killed(supervisor, listener, call, failed, code, advice);
   return -1;
 }
 
@@ -325,8 +360,7 @@ static void tell_time(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
   struct seccomp_notif_resp *answer) {
   struct diorama_clock_record record = diorama_clock_read(supervisor->clock);
-  bool is_unknown = call->data.nr == __NR_clock_gettime && call->data.args[0] == DIORAMA_CLOCK_MAGIC;
-  if (record.mode == DIORAMA_CLOCK_REAL || is_unknown) return;
+  if (record.mode == DIORAMA_CLOCK_REAL) return;
   int memory = open_patched(supervisor, listener, call);
   if (memory < 0) return;
   struct timespec now;
@@ -374,7 +408,7 @@ static struct process *give_random(
   struct process *process = randomness_find(&supervisor->randomness, pid);
   if (memory < 0 || !process || !is_waiting(listener, call)) {
     if (memory >= 0) close(memory);
-    if (memory < 0 && supervisor->reported != pid)
+    if (memory < 0 && !is_reported(supervisor, pid))
       report_unless_killed(supervisor, listener, call, "open of /proc/PID/mem", code, TRACING);
     return NULL;
   }
@@ -403,7 +437,6 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &received.call) != 0) return;
   const struct seccomp_notif *call = &received.call;
   struct seccomp_notif_resp answer = {.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-  uint64_t vdso;
   struct process *given = NULL;
   const char *problem = NULL;
   enum network_answer network = NETWORK_OTHER;
@@ -427,10 +460,18 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
     given = give_random(supervisor, listener, call, &answer);
   } else if (call->data.nr == __NR_set_robust_list) {
     if (randomness_is_process((pid_t)call->pid)) randomness_find(&supervisor->randomness, (pid_t)call->pid);
-  } else {
+  } else if (call->data.nr == __NR_clock_gettime && call->data.args[0] == DIORAMA_CLOCK_MAGIC) {
+    uint64_t vdso;
     enum vdso_call what = vdso_call(&supervisor->vdso, call->data.instruction_pointer, &vdso);
-    if (what == VDSO_ASKS || what == VDSO_GIVES) give_page(supervisor, listener, call, what, vdso, &answer);
-    else tell_time(supervisor, listener, call, &answer);
+    if (what == VDSO_READS) {
+      // No page yet: another read may get it.
+      answer.flags = 0;
+      answer.error = -EAGAIN;
+    } else if (what != VDSO_OTHER && give_page(supervisor, listener, call, what, vdso, &answer)) {
+      return;
+    }
+  } else {
+    tell_time(supervisor, listener, call, &answer);
   }
   bool is_sent = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
   if (is_sent && given) given->calls++;

@@ -177,7 +177,7 @@ static const unsigned char *own_vdso(void) { return (const unsigned char *)getau
 bool vdso_prepare_random(struct vdso *vdso, char *error) {
   struct function getrandom = find(own_vdso(), FUNCTION("getrandom"));
   if (!getrandom.offset) return true;
-  if (getrandom.size < sizeof random_code || getrandom.offset + getrandom.size > VDSO_ROOM) return fail_unknown(error);
+  if (getrandom.size < sizeof random_code || getrandom.offset + sizeof random_code > VDSO_ROOM) return fail_unknown(error);
   put(vdso, getrandom.offset, random_code, sizeof random_code);
   return true;
 }
@@ -239,14 +239,14 @@ bool vdso_patch(const struct vdso *vdso, int memory, uint64_t base) {
   off_t place = (off_t)(base + vdso->start);
   ssize_t written = pwrite(memory, vdso->image + vdso->start, length, place);
   if (written == (ssize_t)length) return true;
-  // The program has not read the clock yet. What was written once can be written again.
+  // The program has not read the clock yet. Pages that were just written can be written again.
   if (written > 0) (void)!pwrite(memory, own_vdso() + vdso->start, (size_t)written, place);
   return false;
 }
 
 enum vdso_call vdso_call(const struct vdso *vdso, uint64_t address, uint64_t *base) {
   static const size_t calls[] = {
-    [VDSO_ASKS] = clock_asked_offset, [VDSO_GIVES] = clock_given_offset, [VDSO_IS_TOLD] = clock_told_offset,
+    [VDSO_ASKS] = clock_asked_offset, [VDSO_GIVES] = clock_given_offset, [VDSO_READS] = clock_read_offset,
   };
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
   for (enum vdso_call call = VDSO_ASKS; call < VDSO_OTHER; call++) {
@@ -259,9 +259,12 @@ enum vdso_call vdso_call(const struct vdso *vdso, uint64_t address, uint64_t *ba
 enum vdso_page vdso_take_page(const struct vdso *vdso, int memory, uint64_t base, uint64_t page) {
   off_t place = (off_t)(base + vdso->code);
   unsigned char is_loaded = 0;
-  if (pread(memory, &is_loaded, 1, place + clock_loaded_offset) != 1) return VDSO_NOT_WRITTEN;
-  if (is_loaded) return VDSO_HAS_ONE;
-  // A thread that sees the second one, of one byte, sees the first one whole.
+  uint64_t found = 0;
+  if (pread(memory, &is_loaded, 1, place + clock_loaded_offset) != 1
+    || pread(memory, &found, sizeof found, place + clock_page_offset) != sizeof found) return VDSO_NOT_WRITTEN;
+  // A call that a signal has interrupted is repeated.
+  if (is_loaded) return found == page ? VDSO_TAKEN : VDSO_HAS_ONE;
+  // The flag is written last: a thread that sees it sees the whole address.
   is_loaded = 1;
   return pwrite(memory, &page, sizeof page, place + clock_page_offset) == sizeof page
     && pwrite(memory, &is_loaded, 1, place + clock_loaded_offset) == 1 ? VDSO_TAKEN : VDSO_NOT_WRITTEN;

@@ -31,10 +31,10 @@ enum vdso_state vdso_state(const struct vdso *vdso, int memory, uint64_t base);
 bool vdso_patch(const struct vdso *vdso, int memory, uint64_t base);
 
 /// Which system call of our code returns to an address: the one that asks for the page's descriptor, the one that gives the
-/// page's address, the one that is told the time where there is no page, or another call.
-enum vdso_call { VDSO_ASKS, VDSO_GIVES, VDSO_IS_TOLD, VDSO_OTHER };
+/// page's address, the one that reads the time where there is no page, or another call.
+enum vdso_call { VDSO_ASKS, VDSO_GIVES, VDSO_READS, VDSO_OTHER };
 
-/// `base` becomes that of the vDSO, if our code is in it, which only `vdso_state` tells.
+/// Sets `base` to where the vDSO would start; `vdso_state` tells whether it does.
 enum vdso_call vdso_call(const struct vdso *vdso, uint64_t address, uint64_t *base);
 
 enum vdso_page { VDSO_TAKEN, VDSO_HAS_ONE, VDSO_NOT_WRITTEN };

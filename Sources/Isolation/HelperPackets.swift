@@ -109,7 +109,7 @@ package enum HelperReply: Sendable, Equatable {
   case signaled(Int32)
   /// The command has the real clock or real random values, because a step failed.
   case unavailable(String, HelperFailure)
-  /// A program keeps the real clock or real random values, and why.
+  /// A program keeps the real clock or real random values, reads its clock slowly, or has no network, and why.
   case report(String)
   /// A step failed.
   case failed(HelperFailure)

@@ -1,6 +1,7 @@
 // Programs that read clocks, or wait, and print what happened. Each is a command of its own:
 //
-//     programs raw | deadlines | follow | torn | speed | spawn N PATH | kill N PATH | signals | first N | full | inside | page
+//     programs raw | deadlines | follow | torn | speed | spawn N PATH | kill N PATH | signals | first N | full | undumpable |
+//     slow | places | inside | page
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -336,15 +338,16 @@ static int signals(void) {
   return 0;
 }
 
-// A process whose first reads of the clock are those of four threads and of a handler of signals, all at once. Returns how many
-// were wrong; each mapping of the page but one, and each of its descriptors, counts as one more.
+// A process whose first reads of the clock are those of one or four threads and a signal handler, concurrently. Returns how many
+// were wrong or failed; each extra mapping of the page, and each of its descriptors, counts as one more.
 static int64_t first;
 static int first_wrong;
 static pthread_barrier_t first_start;
 
 static void read_first(int number) {
   (void)number;
-  if (now(CLOCK_REALTIME) != first) __atomic_add_fetch(&first_wrong, 1, __ATOMIC_RELAXED);
+  struct timespec time = {0, 0};
+  if (clock_gettime(CLOCK_REALTIME, &time) != 0 || in_nanoseconds(time) != first) __atomic_add_fetch(&first_wrong, 1, __ATOMIC_RELAXED);
 }
 
 static void *read_together(void *unused) {
@@ -353,20 +356,22 @@ static void *read_together(void *unused) {
   return unused;
 }
 
-static int read_at_once(void) {
+static int read_at_once(int turn) {
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
+  int count = turn / 2 % 2 ? THREADS : 0;
   char line[512], path[64], target[64];
   int mapped = 0;
-  sigaction(SIGALRM, &(struct sigaction){.sa_handler = read_first, .sa_flags = SA_RESTART}, NULL);
-  setitimer(ITIMER_REAL, &(struct itimerval){{0, 100}, {0, 100}}, NULL);
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = read_first, .sa_flags = turn % 2 ? SA_RESTART : 0}, NULL);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 50}, {0, 50 + turn % 50}}, NULL);
   pthread_barrier_init(&first_start, NULL, THREADS);
-  for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, read_together, NULL);
-  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 20 && !count; i++) read_first(0);
+  for (int i = 0; i < count; i++) pthread_create(&threads[i], NULL, read_together, NULL);
+  for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
   setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
   FILE *maps = fopen("/proc/self/maps", "re");
   while (maps && fgets(line, sizeof line, maps)) mapped += strstr(line, "diorama-clock") != NULL;
-  fclose(maps);
+  if (maps) fclose(maps);
   for (int i = 0; i < 64; i++) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", i);
     ssize_t length = readlink(path, target, sizeof target - 1);
@@ -383,7 +388,7 @@ static int read_first_times(int times) {
   first = raw_now(CLOCK_REALTIME);
   for (int i = 0; i < times; i++) {
     pid_t child = fork();
-    if (child == 0) _exit(read_at_once() != 0);
+    if (child == 0) _exit(read_at_once(i) != 0);
     if (waitpid(child, &status, 0) != child || status != 0) wrong++;
   }
   print("wrong", wrong);
@@ -399,7 +404,59 @@ static int full(void) {
   print("again", now(CLOCK_REALTIME));
   print("tai", now(CLOCK_TAI));
   print("raw realtime", raw_now(CLOCK_REALTIME));
+  // Also amid signals whose handlers do not restart calls.
+  first = raw_now(CLOCK_REALTIME);
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = count_signal}, NULL);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 150}, {0, 150}}, NULL);
+  for (int i = 0; i < 2000; i++) read_first(0);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+  print("wrong", first_wrong);
   fflush(stdout);
+  return 0;
+}
+
+// Reads the clock for the first time when its memory cannot be read any more.
+static int undumpable(void) {
+  if (prctl(PR_SET_DUMPABLE, 0) != 0) return 1;
+  print("realtime", now(CLOCK_REALTIME));
+  print("again", now(CLOCK_REALTIME));
+  return 0;
+}
+
+static void *read_often(void *unused) {
+  for (int i = 0; i < 200; i++) read_first(0);
+  return unused;
+}
+
+// Reads by several threads that cannot get the page.
+static int slow(void) {
+  enum { THREADS = 3 };
+  pthread_t threads[THREADS];
+  first = raw_now(CLOCK_REALTIME);
+  if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0) return 1;
+  for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, read_often, NULL);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  print("wrong", first_wrong);
+  return 0;
+}
+
+// Raw calls from each place in a page, since the vDSO's calls are recognized by theirs.
+static int places(void) {
+  int wrong = 0;
+#if defined(__x86_64__)
+  // mov $228, %eax; xor %r9d, %r9d; syscall; ret
+  static const unsigned char code[] = {0xb8, 228, 0, 0, 0, 0x45, 0x31, 0xc9, 0x0f, 0x05, 0xc3};
+  unsigned char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 1;
+  first = raw_now(CLOCK_REALTIME);
+  for (int place = 0; place < 4096; place++) {
+    struct timespec time = {0, 0};
+    memcpy(pages + place, code, sizeof code);
+    int (*call)(clockid_t, struct timespec *) = (void *)(pages + place);
+    wrong += call(CLOCK_REALTIME, &time) != 0 || in_nanoseconds(time) != first;
+  }
+#endif
+  print("wrong", wrong);
   return 0;
 }
 
@@ -444,6 +501,9 @@ int main(int count, char **words) {
   if (strcmp(name, "signals") == 0) return signals();
   if (strcmp(name, "first") == 0 && count > 2) return read_first_times(atoi(words[2]));
   if (strcmp(name, "full") == 0) return full();
+  if (strcmp(name, "undumpable") == 0) return undumpable();
+  if (strcmp(name, "slow") == 0) return slow();
+  if (strcmp(name, "places") == 0) return places();
   if (strcmp(name, "inside") == 0) return inside();
   if (strcmp(name, "page") == 0) return page();
   fprintf(stderr, "programs: no such program: %s\n", name);
