@@ -3,8 +3,8 @@
 // so it is converted here: a wait takes as long in real time as from what the clock shows now to the deadline. Durations and
 // monotonic deadlines are passed on unchanged.
 //
-// Does nothing in a program whose vDSO is not patched, or which cannot map the clock's page. A clock that is moved while a program waits does not change the wait.
-// A frozen clock shows no deadline: what waits again until the clock does, as Java's awaitUntil and wall timers of Dispatch,
+// Does nothing in a program whose vDSO is not patched, or which cannot map the clock's page. A clock that is moved while a
+// program waits does not change the wait. A frozen clock shows no deadline: what waits again until the clock does, as Java's awaitUntil and wall timers of Dispatch,
 // waits until the clock is moved. Not converted: deadlines of raw system calls (futex, io_uring). File times stay real, both
 // those that are read and those that are set.
 //

@@ -24,9 +24,6 @@
 #include "filter.h"
 #include "local_sockets.h"
 
-#ifndef SECCOMP_ADDFD_FLAG_SEND
-#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
-#endif
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
 #endif
@@ -336,19 +333,16 @@ static enum network_answer add_socket(struct context *context) {
     .id = context->call->id, .srcfd = (uint32_t)made, .newfd = (uint32_t)number,
     .newfd_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0,
   };
-  enum network_answer answer = NETWORK_SENT;
-  int added = -1;
-  // First with a number, unless it is above the program's limit (EBADF). Before Linux 5.14, the answer is another call.
-  for (int attempt = 0; attempt < 4 && added < 0; attempt++) {
-    bool has_number = attempt < 2, is_answer = attempt % 2 == 0;
-    if (has_number && !number) continue;
-    addition.flags = (has_number ? SECCOMP_ADDFD_FLAG_SETFD : 0) | (is_answer ? SECCOMP_ADDFD_FLAG_SEND : 0);
-    if (!has_number) addition.newfd = 0;
+  // Not SECCOMP_ADDFD_FLAG_SEND: if a signal interrupts us then, the program gets 0, the descriptor of its input.
+  if (number) addition.flags = SECCOMP_ADDFD_FLAG_SETFD;
+  int added = ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+  if (added < 0 && number && errno == EBADF) {
+    // The number is above the program's limit.
+    addition.flags = 0;
+    addition.newfd = 0;
     added = ioctl(context->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-    if (added >= 0 && !is_answer) answer = succeed(context, added);
-    if (added < 0 && errno != EINVAL && errno != EBADF) break;
   }
-  if (added < 0) answer = refuse(context, errno);
+  enum network_answer answer = added < 0 ? refuse(context, errno) : succeed(context, added);
   close(made);
   return answer;
 }

@@ -14,8 +14,6 @@ enum network_answer {
   NETWORK_OTHER,
   /// The answer is to be sent.
   NETWORK_ANSWER,
-  /// The answer was sent.
-  NETWORK_SENT,
 };
 
 struct network;

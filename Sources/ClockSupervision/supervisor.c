@@ -20,10 +20,6 @@
 #include "randomness.h"
 #include "vdso.h"
 
-#ifndef SECCOMP_ADDFD_FLAG_SEND
-#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
-#endif
-
 #define SECOND INT64_C(1000000000)
 #define TRACING "run it as the user of diorama, and allow tracing (Yama's ptrace_scope)"
 
@@ -33,7 +29,13 @@
 //  2. When that code is first called, it asks for the page's descriptor, maps the page, and gives us the address, which we
 //     write beside the code. Many programs never read the clock, and start faster without this step.
 //
-// If step 2 fails, the code falls back to system calls, which we answer.
+// If step 2 fails, the code falls back to system calls, which we answer if we can open the program's memory.
+
+// The last processes that were reported: their next calls are no news.
+struct reports {
+  pid_t pids[64];
+  size_t count;
+};
 
 struct diorama_clock_supervisor {
   // Read-only, so that no program can make its mapping writable.
@@ -46,9 +48,7 @@ struct diorama_clock_supervisor {
   struct randomness randomness;
   // Null if the network is not supervised.
   struct network *network;
-  // The last processes that were reported: their next calls are no news.
-  pid_t reported[64];
-  size_t reports;
+  struct reports clock_reports, network_reports;
 };
 
 struct diorama_clock_supervisor *diorama_clock_supervisor_create(
@@ -135,28 +135,29 @@ static struct name name_of(pid_t pid) {
   return name;
 }
 
-static bool is_reported(const struct diorama_clock_supervisor *supervisor, pid_t thread) {
-  enum { ROOM = sizeof supervisor->reported / sizeof *supervisor->reported };
+enum { REPORTS = sizeof((struct reports *)0)->pids / sizeof(pid_t) };
+
+static bool is_reported(const struct reports *reports, pid_t thread) {
   pid_t pid = randomness_process(thread);
-  for (size_t i = 0; i < ROOM; i++)
-    if (supervisor->reported[i] == pid) return true;
+  for (size_t i = 0; i < REPORTS; i++)
+    if (reports->pids[i] == pid) return true;
   return false;
 }
 
-// Sends a line about a process, and remembers it.
-static void send_report(struct diorama_clock_supervisor *supervisor, pid_t pid, const char *line) {
-  enum { ROOM = sizeof supervisor->reported / sizeof *supervisor->reported };
-  supervisor->reported[supervisor->reports++ % ROOM] = pid;
-  supervisor->report(supervisor->context, line);
+// Another program with the same process ID is news.
+static void forget_report(struct reports *reports, pid_t pid) {
+  for (size_t i = 0; i < REPORTS; i++)
+    if (reports->pids[i] == pid) reports->pids[i] = 0;
 }
 
 // Reports a program that cannot use the network, and why.
 static void report_network(struct diorama_clock_supervisor *supervisor, pid_t thread, const char *problem) {
   char line[DIORAMA_CLOCK_ERROR];
-  if (is_reported(supervisor, thread)) return;
+  if (is_reported(&supervisor->network_reports, thread)) return;
   pid_t pid = randomness_process(thread);
   snprintf(line, sizeof line, "%s (process %d) has no network: %s", name_of(pid).text, pid, problem);
-  send_report(supervisor, pid, line);
+  supervisor->network_reports.pids[supervisor->network_reports.count++ % REPORTS] = pid;
+  supervisor->report(supervisor->context, line);
 }
 
 // Reports a program whose clock is not set up as intended: its state, what failed, the error if there is one, and what to do.
@@ -167,7 +168,8 @@ static void report_clock(
   char line[DIORAMA_CLOCK_ERROR];
   snprintf(line, sizeof line, "the clock of %s (process %d) %s: %s%s%s; %s", name_of(pid).text, pid, state, call,
     code ? ": " : "", code ? strerror(code) : "", advice);
-  send_report(supervisor, pid, line);
+  supervisor->clock_reports.pids[supervisor->clock_reports.count++ % REPORTS] = pid;
+  supervisor->report(supervisor->context, line);
 }
 
 // Reports a program that keeps the real clock.
@@ -176,8 +178,16 @@ static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const
   report_clock(supervisor, pid, state, call, code, advice);
 }
 
+// As ioctl(2) of the listener, also if a signal stops this process meanwhile.
+static int repeat(int listener, unsigned long request, void *argument) {
+  int result;
+  do result = ioctl(listener, request, argument); while (result < 0 && errno == EINTR);
+  return result;
+}
+
 static bool is_waiting(int listener, const struct seccomp_notif *call) {
-  return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) == 0;
+  uint64_t id = call->id;
+  return repeat(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
 // As `report`, but not if the program was killed in the meantime.
@@ -244,6 +254,8 @@ static void patch(struct diorama_clock_supervisor *supervisor, int listener, con
     // The process that called is still there, so what was opened belongs to it.
     bool is_done = !is_waiting(listener, call) || state == VDSO_PATCHED;
     if (!is_done && state == VDSO_ORIGINAL) {
+      forget_report(&supervisor->clock_reports, pid);
+      forget_report(&supervisor->network_reports, pid);
       if (supervisor->has_seed) replace_initial_bytes(supervisor, pid, memory, places.random);
       failed = "write of its vDSO to /proc/PID/mem";
       advice = "boot with proc_mem.force_override=always, or use --shift-dates";
@@ -256,32 +268,12 @@ static void patch(struct diorama_clock_supervisor *supervisor, int listener, con
   report_unless_killed(supervisor, listener, call, failed, code, advice);
 }
 
-// Adds the page's descriptor to a program as the result of its call. Since Linux 5.14 this answers the call, too, so that a
-// signal cannot make a program repeat it, and get another descriptor.
-static bool add_page(
-  struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call,
-  struct seccomp_notif_resp *answer, bool *is_sent) {
-  struct seccomp_notif_addfd addition = {
-    .id = call->id, .flags = SECCOMP_ADDFD_FLAG_SEND, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
-  };
-  int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-  *is_sent = descriptor >= 0;
-  if (descriptor < 0 && errno == EINVAL) {
-    addition.flags = 0;
-    descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
-  }
-  if (descriptor < 0) return false;
-  answer->error = 0;
-  answer->val = descriptor;
-  return true;
-}
-
-// Answers our code when it asks for the page, or gives its address. Returns whether the answer was sent.
-static bool give_page(
+// Answers our code when it asks for the page, or gives its address.
+static void give_page(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, enum vdso_call what,
   uint64_t vdso, struct seccomp_notif_resp *answer) {
   int memory = open_memory((pid_t)call->pid), code = errno;
-  if (memory < 0 && !is_reported(supervisor, (pid_t)call->pid)) {
+  if (memory < 0 && !is_reported(&supervisor->clock_reports, (pid_t)call->pid)) {
     // proc(5): it was opened when the program started.
     report_unless_killed(
       supervisor, listener, call, "open of /proc/PID/mem after PR_SET_DUMPABLE, before it has read the clock", code,
@@ -289,15 +281,23 @@ static bool give_page(
   }
   if (memory < 0 || vdso_state(&supervisor->vdso, memory, vdso) != VDSO_PATCHED || !is_waiting(listener, call)) {
     if (memory >= 0) close(memory);
-    return false;
+    return;
   }
-  bool is_sent = false;
   const char *failed = NULL, *advice = "free memory";
   answer->flags = 0;
   answer->error = -EAGAIN;
   errno = 0;
   if (what == VDSO_ASKS) {
-    if (!add_page(supervisor, listener, call, answer, &is_sent)) {
+    struct seccomp_notif_addfd addition = {
+      .id = call->id, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
+    };
+    // Not SECCOMP_ADDFD_FLAG_SEND: if a signal interrupts us then, the program gets 0, the descriptor of its input. Before
+    // Linux 5.19, a signal in the program may leave a descriptor there, which is closed on exec.
+    int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+    if (descriptor >= 0) {
+      answer->error = 0;
+      answer->val = descriptor;
+    } else {
       failed = "addition of a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD)";
       advice = "use Linux 5.9 or later, and raise `ulimit -n`";
     }
@@ -308,7 +308,7 @@ static bool give_page(
   } else {
     uint64_t page = call->data.args[1];
     struct diorama_clock_page content;
-    // Another thread may have closed the descriptor, as one that closes all does.
+    // Another thread may have closed the descriptor, as one that closes all descriptors does.
     if (pread(memory, &content, sizeof content, (off_t)page) == sizeof content
       && content.signature == DIORAMA_CLOCK_SIGNATURE) {
       enum vdso_page taken = vdso_take_page(&supervisor->vdso, memory, vdso, page);
@@ -318,11 +318,10 @@ static bool give_page(
   }
   code = errno;
   close(memory);
-  if (failed && !is_reported(supervisor, (pid_t)call->pid) && is_waiting(listener, call)) {
+  if (failed && !is_reported(&supervisor->clock_reports, (pid_t)call->pid) && is_waiting(listener, call)) {
     report_clock(
       supervisor, (pid_t)call->pid, "is read through slow system calls, and its deadlines stay real", failed, code, advice);
   }
-  return is_sent;
 }
 
 // What a raw system call stores.
@@ -351,7 +350,7 @@ static int open_patched(struct diorama_clock_supervisor *supervisor, int listene
     close(memory);
     if (is_patched) return -1;
   }
-  if (!is_reported(supervisor, pid)) report_unless_killed(supervisor, listener, call, failed, code, advice);
+  if (!is_reported(&supervisor->clock_reports, pid)) report_unless_killed(supervisor, listener, call, failed, code, advice);
   return -1;
 }
 
@@ -408,7 +407,7 @@ static struct process *give_random(
   struct process *process = randomness_find(&supervisor->randomness, pid);
   if (memory < 0 || !process || !is_waiting(listener, call)) {
     if (memory >= 0) close(memory);
-    if (memory < 0 && !is_reported(supervisor, pid))
+    if (memory < 0 && !is_reported(&supervisor->clock_reports, pid))
       report_unless_killed(supervisor, listener, call, "open of /proc/PID/mem", code, TRACING);
     return NULL;
   }
@@ -443,7 +442,6 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
   if (supervisor->network && call->data.arch == NATIVE_ARCH)
     network = network_answer(supervisor->network, listener, call, &answer, &problem);
   if (problem) report_network(supervisor, (pid_t)call->pid, problem);
-  if (network == NETWORK_SENT) return;
   if (network == NETWORK_ANSWER) {
     // The answer is ready.
   } else if (call->data.arch != NATIVE_ARCH) {
@@ -467,13 +465,13 @@ void diorama_clock_answer(struct diorama_clock_supervisor *supervisor, int liste
       // No page yet: another read may get it.
       answer.flags = 0;
       answer.error = -EAGAIN;
-    } else if (what != VDSO_OTHER && give_page(supervisor, listener, call, what, vdso, &answer)) {
-      return;
+    } else if (what != VDSO_OTHER) {
+      give_page(supervisor, listener, call, what, vdso, &answer);
     }
   } else {
     tell_time(supervisor, listener, call, &answer);
   }
-  bool is_sent = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
+  bool is_sent = repeat(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
   if (is_sent && given) given->calls++;
 }
 #endif

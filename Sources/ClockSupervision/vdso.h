@@ -9,7 +9,7 @@
 enum { VDSO_ROOM = 16384 };
 
 struct vdso {
-  // Of the original one in whole pages, and its image with our code, which differs from `start` to `end`.
+  // The size of the original in whole pages; its image with our code, which differs between `start` and `end`.
   size_t size, start, end;
   unsigned char image[VDSO_ROOM];
   // Where our code is, and the function from which a jump leads there.

@@ -21,7 +21,7 @@
 #define DIORAMA_CLOCK_SIGNATURE UINT64_C(0x336b636f6c636f64) // "doclock3"
 
 /// As a clock id, asks a patched vDSO where the page is mapped: `clock_gettime(DIORAMA_CLOCK_MAGIC, …)` stores the address
-/// in `tv_sec`. It fails with EINVAL in a program that has the real clock, and with EAGAIN in one that could not map the page.
+/// in `tv_sec`. It fails with EINVAL in a program whose vDSO is not patched, and with EAGAIN in one that could not map the page.
 /// As the sixth argument of a raw system call `clock_gettime`, asks for the real time.
 #define DIORAMA_CLOCK_MAGIC 0x64696f72
 

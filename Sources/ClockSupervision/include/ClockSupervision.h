@@ -68,7 +68,8 @@ int diorama_clock_enter(int socket, unsigned parts, char *error);
 /// Receives the listener that `diorama_clock_enter` sent. -1 if the child could not install the filter.
 int diorama_clock_receive_listener(int socket, char *error);
 
-/// Called with one line for each program that keeps the real clock or random values, or reads its clock slowly, and why.
+/// Called with one line for each program that keeps the real clock or random values, reads its clock slowly, or has no
+/// network, and why.
 typedef void (*diorama_clock_report)(void *context, const char *line);
 
 struct diorama_clock_supervisor;
