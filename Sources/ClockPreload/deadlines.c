@@ -4,9 +4,9 @@
 // monotonic deadlines are passed on unchanged.
 //
 // Does nothing in a program whose vDSO is not patched, or which cannot map the clock's page. A clock that is moved while a
-// program waits does not change the wait. A frozen clock shows no deadline: what waits again until the clock does, as Java's awaitUntil and wall timers of Dispatch,
-// waits until the clock is moved. Not converted: deadlines of raw system calls (futex, io_uring). File times stay real, both
-// those that are read and those that are set.
+// program waits does not change the wait. A frozen clock shows no deadline: what waits again until the clock does, as Java's
+// awaitUntil and wall timers of Dispatch, waits until the clock is moved. Not converted: deadlines of raw system calls (futex,
+// io_uring). File times stay real, both those that are read and those that are set.
 //
 // No allocation, no locks, and no system calls but those that read the real clock and map the page, so each function is as
 // safe in a signal handler and between fork and exec as the one that it calls.
