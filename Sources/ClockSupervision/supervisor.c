@@ -29,9 +29,10 @@
 //  2. When that code is first called, it asks for the page's descriptor, maps the page, and gives us the address, which we
 //     write beside the code. Many programs never read the clock, and start faster without this step.
 //
-// If step 2 fails, the code falls back to system calls, which we answer if we can open the program's memory.
+// Where we cannot write the address, the code maps the page for each read. Where it cannot map the page, it makes a system call
+// for each read, which we answer.
 
-// The last processes that were reported: their next calls are no news.
+// The last processes that were reported, so that each is reported once.
 struct reports {
   pid_t pids[64];
   size_t count;
@@ -144,7 +145,9 @@ static bool is_reported(const struct reports *reports, pid_t thread) {
   return false;
 }
 
-// Another program with the same process ID is news.
+static void remember_report(struct reports *reports, pid_t pid) { reports->pids[reports->count++ % REPORTS] = pid; }
+
+// For a new program with the same process ID.
 static void forget_report(struct reports *reports, pid_t pid) {
   for (size_t i = 0; i < REPORTS; i++)
     if (reports->pids[i] == pid) reports->pids[i] = 0;
@@ -156,7 +159,7 @@ static void report_network(struct diorama_clock_supervisor *supervisor, pid_t th
   if (is_reported(&supervisor->network_reports, thread)) return;
   pid_t pid = randomness_process(thread);
   snprintf(line, sizeof line, "%s (process %d) has no network: %s", name_of(pid).text, pid, problem);
-  supervisor->network_reports.pids[supervisor->network_reports.count++ % REPORTS] = pid;
+  remember_report(&supervisor->network_reports, pid);
   supervisor->report(supervisor->context, line);
 }
 
@@ -168,7 +171,7 @@ static void report_clock(
   char line[DIORAMA_CLOCK_ERROR];
   snprintf(line, sizeof line, "the clock of %s (process %d) %s: %s%s%s; %s", name_of(pid).text, pid, state, call,
     code ? ": " : "", code ? strerror(code) : "", advice);
-  supervisor->clock_reports.pids[supervisor->clock_reports.count++ % REPORTS] = pid;
+  remember_report(&supervisor->clock_reports, pid);
   supervisor->report(supervisor->context, line);
 }
 
@@ -178,7 +181,7 @@ static void report(struct diorama_clock_supervisor *supervisor, pid_t pid, const
   report_clock(supervisor, pid, state, call, code, advice);
 }
 
-// As ioctl(2) of the listener, also if a signal stops this process meanwhile.
+// ioctl(2) on the listener, repeated if a signal interrupts it.
 static int repeat(int listener, unsigned long request, void *argument) {
   int result;
   do result = ioctl(listener, request, argument); while (result < 0 && errno == EINTR);
@@ -268,56 +271,55 @@ static void patch(struct diorama_clock_supervisor *supervisor, int listener, con
   report_unless_killed(supervisor, listener, call, failed, code, advice);
 }
 
-// Answers our code when it asks for the page, or gives its address.
+// Answers our code when it asks for the page, or gives its address. EEXIST: it is the page, and is used for this read only.
 static void give_page(
   struct diorama_clock_supervisor *supervisor, int listener, const struct seccomp_notif *call, enum vdso_call what,
   uint64_t vdso, struct seccomp_notif_resp *answer) {
+  const char *failed = NULL, *advice = "free memory";
+  int64_t page = (int64_t)call->data.args[1];
   int memory = open_memory((pid_t)call->pid), code = errno;
-  if (memory < 0 && !is_reported(&supervisor->clock_reports, (pid_t)call->pid)) {
-    // proc(5): it was opened when the program started.
-    report_unless_killed(
-      supervisor, listener, call, "open of /proc/PID/mem after PR_SET_DUMPABLE, before it has read the clock", code,
-      "use --isolate=namespaces");
-  }
-  if (memory < 0 || vdso_state(&supervisor->vdso, memory, vdso) != VDSO_PATCHED || !is_waiting(listener, call)) {
+  bool is_patched = memory < 0 || vdso_state(&supervisor->vdso, memory, vdso) == VDSO_PATCHED;
+  if (!is_patched || !is_waiting(listener, call)) {
     if (memory >= 0) close(memory);
     return;
   }
-  const char *failed = NULL, *advice = "free memory";
   answer->flags = 0;
   answer->error = -EAGAIN;
-  errno = 0;
   if (what == VDSO_ASKS) {
     struct seccomp_notif_addfd addition = {
       .id = call->id, .srcfd = (uint32_t)supervisor->page, .newfd_flags = O_CLOEXEC,
     };
     // Not SECCOMP_ADDFD_FLAG_SEND: if a signal interrupts us then, the program gets 0, the descriptor of its input. Before
     // Linux 5.19, a signal in the program may leave a descriptor there, which is closed on exec.
-    int descriptor = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
+    int descriptor = repeat(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition);
     if (descriptor >= 0) {
       answer->error = 0;
       answer->val = descriptor;
     } else {
+      code = errno;
       failed = "addition of a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD)";
-      advice = "use Linux 5.9 or later, and raise `ulimit -n`";
+      advice = code == EMFILE ? "raise `ulimit -n`" : "use Linux 5.9 or later";
     }
-  } else if ((int64_t)call->data.args[1] < 0) {
+  } else if (page < 0) {
+    code = (int)-page;
     failed = "mmap of the clock's page";
     advice = "free memory, and raise `ulimit -v`";
-    errno = (int)-(int64_t)call->data.args[1];
+  } else if (memory < 0) {
+    // It could be opened when the program started.
+    answer->error = -EEXIST;
+    failed = "it became undumpable (PR_SET_DUMPABLE) before it read the clock";
+    advice = "let it read the clock earlier";
   } else {
-    uint64_t page = call->data.args[1];
     struct diorama_clock_page content;
     // Another thread may have closed the descriptor, as one that closes all descriptors does.
-    if (pread(memory, &content, sizeof content, (off_t)page) == sizeof content
-      && content.signature == DIORAMA_CLOCK_SIGNATURE) {
-      enum vdso_page taken = vdso_take_page(&supervisor->vdso, memory, vdso, page);
-      if (taken == VDSO_TAKEN) answer->error = 0;
+    if (pread(memory, &content, sizeof content, page) == sizeof content && content.signature == DIORAMA_CLOCK_SIGNATURE) {
+      enum vdso_page taken = vdso_take_page(&supervisor->vdso, memory, vdso, (uint64_t)page);
+      code = errno;
+      answer->error = taken == VDSO_TAKEN ? 0 : -EEXIST;
       if (taken == VDSO_NOT_WRITTEN) failed = "write of the page's address to /proc/PID/mem";
     }
   }
-  code = errno;
-  close(memory);
+  if (memory >= 0) close(memory);
   if (failed && !is_reported(&supervisor->clock_reports, (pid_t)call->pid) && is_waiting(listener, call)) {
     report_clock(
       supervisor, (pid_t)call->pid, "is read through slow system calls, and its deadlines stay real", failed, code, advice);

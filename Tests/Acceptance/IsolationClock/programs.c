@@ -420,17 +420,30 @@ static int full(void) {
   return 0;
 }
 
-// Reads the clock for the first time when its memory cannot be read any more.
-static int undumpable(void) {
-  if (prctl(PR_SET_DUMPABLE, 0) != 0) return 1;
-  print("realtime", now(CLOCK_REALTIME));
-  print("again", now(CLOCK_REALTIME));
-  return 0;
-}
-
 static void *read_often(void *unused) {
   for (int i = 0; i < 200; i++) read_first(0);
   return unused;
+}
+
+// Reads the clock for the first time when its memory cannot be read any more.
+static int undumpable(void) {
+  if (prctl(PR_SET_DUMPABLE, 0) != 0) return 1;
+  struct timeval old = {0, 0};
+  int64_t shown = now(CLOCK_REALTIME);
+  print("realtime", shown);
+  print("again", now(CLOCK_REALTIME));
+  print("tai", now(CLOCK_TAI));
+  gettimeofday(&old, NULL);
+  print("microseconds", old.tv_sec * INT64_C(1000000) + old.tv_usec);
+  first = shown;
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = read_first}, NULL);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 500}, {0, 500}}, NULL);
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, read_often, NULL);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+  print("wrong", first_wrong);
+  return 0;
 }
 
 // Reads by several threads that cannot get the page.
